@@ -1,0 +1,172 @@
+"""The contract between the console and whatever runs Workers.
+
+Values only: no I/O, no clock. Times are seconds since the epoch (float, UTC), sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class AttemptKey:
+    """Names one attempt of one job for ever: `jo-…` and 1, 2, 3 …"""
+
+    job: str
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.job}/{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One directory of the machine shown inside the Worker."""
+
+    source: str
+    target: str
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLaunch:
+    """What differs between the Workers of an attempt.
+
+    `env` holds the page's plain variables and the injected ones; the engine puts its base
+    variables (PATH, HOME …) below them and `Launch.private` between base and injected.
+    """
+
+    rank: int
+    hostname: str
+    gpus: tuple[int, ...]
+    env: Mapping[str, str]
+    shm_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Everything an engine needs to run one attempt; nothing is looked up elsewhere."""
+
+    key: AttemptKey
+    command: str
+    image: str
+    mounts: tuple[Mount, ...]
+    workers: tuple[WorkerLaunch, ...]
+    private: Mapping[str, str] = field(default_factory=dict, repr=False)
+    stop_grace_s: float = 30.0
+    disk_bytes: int = 50 * 2**30
+    log_bytes: int = 2 * 2**30
+
+
+class Phase(StrEnum):
+    """Where a Worker stands. `EXITED` and `LOST` never change again within an attempt."""
+
+    ABSENT = "absent"  # never started here
+    STARTING = "starting"  # a supervisor lives, the command was not run yet
+    RUNNING = "running"  # the command was run
+    EXITED = "exited"  # the command ended, or could not be run (see `fault`)
+    LOST = "lost"  # it was started, and nobody knows how it ended
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a Worker's command could not be run, or was ended by the engine: a code and its data.
+
+    Codes: `mount_missing` {path}, `mount_denied` {path}, `sandbox_failed` {detail},
+    `image_missing` {image}, `disk_full` {limit_bytes}, `supervisor_lost` {}.
+    """
+
+    code: str
+    data: Mapping[str, str | int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLook:
+    """One look at one Worker.
+
+    `exit_code` is 0 … 255 when the command ended by itself, else None; `signal` is the number
+    of the signal that ended it, else None. `stopped` tells that a stop was asked for before it ended.
+    `step` is the deploy step while `STARTING`: storage, initialize or pull_image.
+    """
+
+    rank: int
+    phase: Phase
+    step: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    stopped: bool = False
+    fault: Fault | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """Bytes of a Worker's log from `offset`; `size` is the log's whole length now.
+
+    `complete` means that the Worker has ended and nothing will be added;
+    `cut_bytes` counts output that was thrown away because of the log limit.
+    """
+
+    data: bytes
+    offset: int
+    size: int
+    complete: bool
+    cut_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """How jobs are kept apart from the machine: mode bubblewrap, proot or none, and why not better."""
+
+    mode: str
+    reason: str = ""
+
+    @property
+    def safe(self) -> bool:
+        return self.mode == "bubblewrap"
+
+
+class EngineError(Exception):
+    """The engine cannot do what was asked now; the caller may try again later."""
+
+
+class Engine(Protocol):
+    """What every engine can do. All calls are safe to repeat and bounded in time."""
+
+    def start(self, launch: Launch) -> None:
+        """Begin the attempt. A second call, or one after `stop`, does nothing.
+
+        Raises EngineError if the machine cannot start it now (nothing runs then).
+        """
+        ...
+
+    def look(self, keys: Iterable[AttemptKey]) -> dict[AttemptKey, tuple[WorkerLook, ...]]:
+        """The Workers of each attempt in rank order; an unknown attempt gives an empty tuple."""
+        ...
+
+    def stop(self, key: AttemptKey, grace_s: float) -> None:
+        """End every process of the attempt: TERM to all, after `grace_s` KILL. Returns at once.
+
+        Also the promise that the attempt never starts any more. Watch `look` for the end.
+        """
+        ...
+
+    def read_log(self, key: AttemptKey, rank: int, offset: int, limit: int) -> LogChunk:
+        """At most `limit` bytes from byte `offset`; a negative offset counts from the end."""
+        ...
+
+    def forget(self, key: AttemptKey) -> None:
+        """Delete what is kept of an attempt that has ended, its logs included."""
+        ...
+
+    def port_is_free(self, port: int) -> bool:
+        """Whether a TCP port of the machine where rank 0 runs can be listened on now."""
+        ...
+
+    def protection(self) -> Protection:
+        """How this engine keeps jobs apart; probed once a process."""
+        ...
