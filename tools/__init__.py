@@ -1,0 +1,1 @@
+"""What the Makefile calls: the environment, the checks, a private PostgreSQL, the locks."""
