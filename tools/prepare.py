@@ -23,12 +23,12 @@ REDIS_SERVERS = ("redis-server", "valkey-server")
 REDIS_LOCK = "requirements-redis.txt"
 
 
-def refuse(*lines):
+def refuse(*lines: str) -> None:
     """End with a message and without a traceback."""
     sys.exit("\n".join(lines))
 
 
-def check_python():
+def check_python() -> None:
     """Refuse an interpreter that cannot run the console, naming what would."""
     if sys.version_info < OLDEST:
         refuse(
@@ -39,7 +39,7 @@ def check_python():
         refuse("Trainyard runs on Linux; elsewhere use Docker: docker compose up")
 
 
-def read(path):
+def read(path: str) -> str:
     """The text of a file, or "" where there is none."""
     try:
         with open(path, encoding="utf-8") as file:
@@ -48,7 +48,7 @@ def read(path):
         return ""
 
 
-def venv_works():
+def venv_works() -> bool:
     """Whether `.venv` starts; a removed or upgraded system Python leaves dead links behind."""
     try:
         code = f"import sys, pip; sys.exit(sys.version_info < {OLDEST})"
@@ -58,13 +58,13 @@ def venv_works():
     return done.returncode == 0
 
 
-def moved():
+def moved() -> bool:
     """Whether the folder was renamed since: the scripts in bin/ then still name the old place."""
     recorded = read(os.path.join(VENV, ".place"))
     return bool(recorded) and recorded != VENV
 
 
-def make_venv():
+def make_venv() -> None:
     """Create `.venv`, or say which package is missing for it."""
     if venv_works() and not moved():
         return
@@ -80,7 +80,7 @@ def make_venv():
         file.write(VENV)
 
 
-def install(lock):
+def install(lock: str) -> None:
     """Install one lock with its hashes, unless exactly this lock is installed already."""
     with open(os.path.join(ROOT, lock), "rb") as file:
         wanted = hashlib.sha256(file.read()).hexdigest()
@@ -95,12 +95,12 @@ def install(lock):
         file.write(wanted)
 
 
-def redis_is_missing():
+def redis_is_missing() -> bool:
     """Whether the console would have no Redis: none configured and none on the PATH."""
     return not os.environ.get("REDIS_URL") and not any(shutil.which(name) for name in REDIS_SERVERS)
 
 
-def main(arguments):
+def main(arguments: list) -> None:
     """Bring `.venv` to the state that the named locks describe."""
     check_python()
     locks = [argument for argument in arguments if not argument.startswith("--")]

@@ -128,8 +128,9 @@ class Supervisor:
         child.process, child.due_at = None, now + child.wait
         log = self._log_dir / f"{child.spec.name}.log"
         self.say(f"{child.spec.name}: ended ({how_it_ended(code)}), again in {child.wait:g} s; see {log}")
-        for line in tail(log, 3):
-            self.say(f"    {line}")
+        if child.wait == self._backoff.first:  # what follows in a row repeats itself
+            for line in tail(log, 3):
+                self.say(f"    {line}")
         child.wait = min(child.wait * 2, self._backoff.longest)
         self._report_change()
 
