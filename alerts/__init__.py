@@ -1,0 +1,1 @@
+"""Who hears of it: channels, rules and deliveries. Knows nothing of jobs."""

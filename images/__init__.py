@@ -1,0 +1,1 @@
+"""With what: the images that Workers run in."""

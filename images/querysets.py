@@ -1,0 +1,17 @@
+"""How images are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+
+
+class ImageQuerySet(models.QuerySet[Any]):
+    def for_user(self, user: Any) -> ImageQuerySet:
+        """Preset images, and custom ones of the user's teams; retired ones left out."""
+        return self.filter(Q(team=None) | Q(team__memberships__user=user), retired_at=None).distinct()
+
+    def for_team(self, team_id: int) -> ImageQuerySet:
+        return self.filter(Q(team=None) | Q(team_id=team_id), retired_at=None)

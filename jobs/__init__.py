@@ -1,0 +1,1 @@
+"""What is asked, queued and decided: request, estimate, queue and lifecycle of jobs."""

@@ -1,0 +1,199 @@
+"""What would happen to a request now: the one answer behind the page, `dry_run` and the creation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected
+from jobs.facts import Facts, FlavorFacts, PoolFacts, WaitingFacts
+from jobs.findings import Finding, Level, Reason
+from jobs.queue import FlavorState, PoolState, Quota, WaitingClass, decide
+from jobs.rules import check, flavor_of, rdma_allowed, spec_of
+from jobs.spec import JobSpec
+from jobs.states import PRIORITY_CODES, Framework, Priority
+from pools.capacity import Shape, custom_startable, idle_gpus, startable
+from pools.placement import Counts, IdleNode, Nodes
+
+NEW_JOB = 2**62  # younger than every job there is
+SHOWN_RANKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """Where in the queue: `ahead` jobs with `gpus_ahead` GPUs are before it, its `position` counts from 1."""
+
+    position: int
+    ahead: int
+    gpus_ahead: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlace:
+    """A Worker, its GPUs, and the node it would land on now (None: not known, or it would wait)."""
+
+    rank: int
+    gpus: int
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """`startable` and `wanted` count Workers, or GPUs where `unit` says so. Fields that the request
+    does not yet determine are None."""
+
+    valid: bool
+    unit: str
+    startable: int | None
+    wanted: int | None
+    starts_now: bool
+    total_gpus: int | None
+    idle_gpus: int | None
+    workers: tuple[WorkerPlace, ...]
+    queue: QueuePlace | None
+    reason: Reason | None
+    rdma_allowed: bool
+    environment_common: dict[str, str | None]
+    environment_ranks: tuple[dict[str, str | None], ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.level == Level.ERROR)
+
+
+def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
+    """Judges the request; `ranks` limits how many Workers are listed."""
+    pool = facts.pool
+    flavor = flavor_of(spec, pool) if pool else None
+    worker_spec = spec_of(spec, pool) if pool else None
+    shape = spec.shape(worker_spec.gpus if worker_spec else None)
+    reason = None
+    if pool and flavor and shape:
+        reason = _reason(spec, facts, pool, flavor, shape)
+    findings = [*check(spec, facts), *_never(spec, reason, shape, facts)]
+    valid = not any(f.level == Level.ERROR for f in findings)
+    starts_now = valid and reason is None
+    common, by_rank = preview(spec, shape, ranks)
+    return Estimate(
+        valid=valid,
+        unit="gpus" if spec.custom else "workers",
+        startable=_startable(spec, flavor, shape),
+        wanted=None if shape is None else shape.total_gpus if spec.custom else shape.workers,
+        starts_now=starts_now,
+        total_gpus=shape.total_gpus if shape else None,
+        idle_gpus=sum(idle_gpus(f.idle_nodes) for f in pool.flavors.values()) if pool else None,
+        workers=_workers(shape, facts.landing if starts_now else (), ranks),
+        queue=queue_place(facts.waiting, _priority(spec)) if pool else None,
+        reason=reason,
+        rdma_allowed=pool is not None and rdma_allowed(spec, pool),
+        environment_common=common,
+        environment_ranks=by_rank,
+        findings=tuple(findings),
+    )
+
+
+def pool_state(facts: Facts, pool: PoolFacts) -> PoolState:
+    """The pool as the queue sees it, with room that counts but has no node names."""
+    return PoolState(
+        now=facts.now,
+        flavors={
+            f.id: FlavorState(
+                room=Counts(f.idle_nodes),
+                gpus_per_node=f.gpus_per_node,
+                schedulable=sum(f.idle_nodes),
+                nodes=f.node_count,
+                head_job=f.head_job,
+                head_since=f.head_since,
+            )
+            for f in pool.flavors.values()
+        },
+        quotas={team: Quota(q.held, q.limit) for team, q in pool.quotas.items()},
+        strict=pool.strict,
+        paused=pool.paused,
+        max_overtake=pool.max_overtake,
+    )
+
+
+def waiting_reason(facts: Facts, pool: PoolFacts, mine: WaitingClass) -> Reason | None:
+    """Why the one job of the class `mine` waits; None if the next cycle starts it."""
+    state = pool_state(facts, pool)
+    job = mine.jobs[0]
+    ahead = [_class_of(w, state) for w in facts.waiting if w.first is not None and w.first < job]
+    decision = decide(state, [*ahead, mine], most=2**31)
+    return decision.reasons.get(job)
+
+
+def queue_place(waiting: Sequence[WaitingFacts], priority: int) -> QueuePlace:
+    """The place behind all waiting jobs of the same or a higher priority."""
+    ahead = [w for w in waiting if w.priority <= priority]
+    jobs = sum(w.jobs for w in ahead)
+    return QueuePlace(jobs + 1, jobs, sum(w.jobs * w.shape.total_gpus for w in ahead))
+
+
+def preview(
+    spec: JobSpec, shape: Shape | None, ranks: int
+) -> tuple[dict[str, str | None], tuple[dict[str, str | None], ...]]:
+    """Variables equal in all Workers, and those of each. None: private, or known only once placed."""
+    common: dict[str, str | None] = {v.name: None if v.private else v.value for v in spec.env}
+    if shape is None or spec.framework not in set(Framework):
+        return common, ()
+    by_rank: list[dict[str, str | None]] = []
+    for rank in range(min(shape.workers, ranks)):
+        values = injected(
+            spec.framework, Rank("", 1, rank, (), shape.workers, "127.0.0.1", DEFAULT_MASTER_PORT)
+        )
+        by_rank.append({name: value or None for name, value in values.items()})
+    different = {"TRAINYARD_WORKER", "RANK", "CUDA_VISIBLE_DEVICES"}
+    common |= {name: value for name, value in by_rank[0].items() if name not in different}
+    return common, tuple({n: v for n, v in values.items() if n in different} for values in by_rank)
+
+
+def _reason(spec: JobSpec, facts: Facts, pool: PoolFacts, flavor: FlavorFacts, shape: Shape) -> Reason | None:
+    mine = WaitingClass(flavor.id, _priority(spec), spec.team or 0, shape, (NEW_JOB,))
+    return waiting_reason(facts, pool, mine)
+
+
+def _class_of(waiting: WaitingFacts, state: PoolState) -> WaitingClass:
+    """The class with as many ids as could start at most, and one more that shows what stands in its way."""
+    room = startable(state.flavors[waiting.flavor].room.idle_nodes, waiting.shape.worker_gpus)
+    count = min(waiting.jobs, room + 1)
+    return WaitingClass(
+        waiting.flavor, waiting.priority, waiting.team, waiting.shape, (waiting.first or 0,) * count
+    )
+
+
+def _priority(spec: JobSpec) -> int:
+    return Priority.of(spec.priority) if spec.priority in PRIORITY_CODES else Priority.NORMAL
+
+
+def _never(spec: JobSpec, reason: Reason | None, shape: Shape | None, facts: Facts) -> list[Finding]:
+    """What can never run here is refused, not queued."""
+    field = "custom_gpus" if spec.custom else "worker_count"
+    findings = []
+    if reason is not None and reason.code == "never_fits":
+        findings.append(Finding("never_fits", field, data=reason.data))
+    quota = facts.pool.quotas.get(spec.team or 0) if facts.pool else None
+    if quota and quota.limit is not None and shape and shape.total_gpus > quota.limit:
+        findings.append(Finding("over_quota", field, data={"limit": quota.limit, "wanted": shape.total_gpus}))
+    return findings
+
+
+def _startable(spec: JobSpec, flavor: FlavorFacts | None, shape: Shape | None) -> int | None:
+    if flavor is None:
+        return None
+    if spec.custom:
+        return custom_startable(flavor.idle_nodes)
+    return startable(flavor.idle_nodes, shape.worker_gpus) if shape else None
+
+
+def _workers(shape: Shape | None, landing: Sequence[IdleNode], ranks: int) -> tuple[WorkerPlace, ...]:
+    if shape is None:
+        return ()
+    nodes = Nodes(landing, max((node.idle for node in landing), default=0))
+    names = {node.id: node.name for node in landing}
+    places = []
+    for rank, gpus in enumerate(shape.gpus_by_rank[:ranks]):
+        node = nodes.take_one(gpus) if nodes.fits(Shape(gpus, gpus)) else None
+        places.append(WorkerPlace(rank, gpus, None if node is None else names[node]))
+    return tuple(places)

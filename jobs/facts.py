@@ -1,0 +1,115 @@
+"""What the console knows when a request is judged: read once, then only values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from pools.capacity import Shape
+from pools.placement import IdleNode
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorFacts:
+    id: int
+    name: str
+    gpu_model: str
+    gpus_per_node: int
+    network: str
+    network_label: str
+    idle_nodes: tuple[int, ...]
+    node_count: int
+    head_job: int | None = None
+    head_since: datetime | None = None
+
+    @property
+    def rdma_capable(self) -> bool:
+        return self.network in ("roce", "ib")
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFacts:
+    """A Worker spec; memory and shared memory in GiB."""
+
+    id: int
+    name: str
+    flavor: int
+    gpus: int
+    cpus: int
+    memory_gib: int
+    shm_gib: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFacts:
+    """GPUs that a team holds in the pool, and the most it may hold; None: no limit."""
+
+    held: int
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    id: int
+    name: str
+    zone: int
+    zone_name: str
+    public_data: str  # folder of the machine; empty: not offered
+    strict: bool
+    paused: bool
+    max_overtake: timedelta
+    flavors: Mapping[int, FlavorFacts]
+    specs: Mapping[int, SpecFacts]
+    quotas: Mapping[int, QuotaFacts]
+
+    @property
+    def only_flavor(self) -> FlavorFacts | None:
+        """The flavor where there is no choice of one."""
+        return next(iter(self.flavors.values())) if len(self.flavors) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFacts:
+    id: int
+    reference: str
+    digest: str
+    services: tuple[str, ...]
+    in_zone: bool  # of the pool asked for
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeFacts:
+    """A volume that the team may mount; `source` is its folder on the machine."""
+
+    id: int
+    name: str
+    zone: int
+    source: str
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFacts:
+    """How many jobs of one class wait, and the id of the oldest that may start now (None: none may)."""
+
+    flavor: int
+    priority: int
+    team: int
+    shape: Shape
+    jobs: int
+    first: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`pool`, `image` and `volumes` hold only what the team may use."""
+
+    now: datetime
+    teams: frozenset[int]
+    may_use_high_priority: bool = False
+    pool: PoolFacts | None = None
+    image: ImageFacts | None = None
+    volumes: Mapping[int, VolumeFacts] = field(default_factory=dict)
+    waiting: tuple[WaitingFacts, ...] = ()
+    landing: tuple[IdleNode, ...] = ()  # the nodes that best fit would choose from

@@ -1,0 +1,193 @@
+"""The queue cycle: lock the pool, look, decide, apply, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from jobs.environment import needs_port
+from jobs.facts import WaitingFacts
+from jobs.findings import Reason
+from jobs.hints import jobs_placed
+from jobs.lifecycle import move
+from jobs.models import Attempt, Job, WaitingTotal, Worker
+from jobs.queue import Decision, FlavorState, PoolState, Quota, Start, WaitingClass, decide
+from jobs.reading import CLASS_FIELDS, eligible_jobs, waiting_read
+from jobs.states import State
+from pools.bulk import bulk_insert
+from pools.capacity import fits, startable
+from pools.models import Flavor, Node, Pool
+from pools.placement import IdleNode, Nodes
+from pools.services import Taken, gpus_choose, grant_change, holds_take, pool_lock
+
+MOST_STARTS = 2000  # in one transaction
+MOST_ROUNDS = 20  # in one call
+
+
+def pools_with_waiting_jobs() -> list[int]:
+    return list(WaitingTotal.objects.filter(jobs__gt=0).order_by().values_list("pool", flat=True).distinct())
+
+
+def stops_settle() -> list[int]:
+    """Waiting jobs whose stop was asked for while they were on their way back to the queue."""
+    asked = Job.objects.waiting().exclude(stop_requested_at=None).select_related("stop_requested_by")
+    stopped = []
+    for job in asked[:MOST_STARTS]:
+        reason = Reason("stopped_by_user")
+        stopped += move([job.pk], State.QUEUED, State.STOPPED, reason=reason, actor=job.stop_requested_by)
+    return stopped
+
+
+def queue_cycle(pool_id: int) -> int:
+    """Starts what can start in the pool; answers how many. Safe to run at any time, by several at once."""
+    started = 0
+    for _ in range(MOST_ROUNDS):
+        count, more = _round(pool_id)
+        started += count
+        if not more:
+            break
+    return started
+
+
+def _round(pool_id: int) -> tuple[int, bool]:
+    with transaction.atomic():
+        pool = pool_lock(pool_id=pool_id)
+        waiting = waiting_read(pool_id)
+        flavors = list(Flavor.objects.filter(pool=pool))
+        classes = _classes(waiting, flavors)
+        decision = decide(_pool_state(pool, flavors, classes), classes, MOST_STARTS)
+        _keep_heads(flavors, decision)
+        _apply(pool, decision.starts)
+    return len(decision.starts), decision.more
+
+
+def _classes(waiting: Sequence[WaitingFacts], flavors: Iterable[Flavor]) -> list[WaitingClass]:
+    """A class that cannot fit is known by its first job; of the others, as many as could start."""
+    idle_nodes = {f.pk: f.idle_nodes for f in flavors}
+    classes = []
+    for w in waiting:
+        if w.first is None:
+            continue
+        jobs: Sequence[int] = [w.first]
+        if fits(idle_nodes[w.flavor], w.shape):
+            room = startable(idle_nodes[w.flavor], w.shape.worker_gpus) // max(w.shape.full_workers, 1)
+            most = min(room, MOST_STARTS) + 1
+            key = (w.flavor, w.priority, w.team, w.shape.worker_gpus, w.shape.total_gpus)
+            ids = eligible_jobs(**dict(zip(CLASS_FIELDS, key, strict=True)))
+            jobs = list(ids.values_list("pk", flat=True)[:most])
+        classes.append(WaitingClass(w.flavor, w.priority, w.team, w.shape, jobs, cut=w.jobs > len(jobs)))
+    return classes
+
+
+def _pool_state(pool: Pool, flavors: Iterable[Flavor], classes: Sequence[WaitingClass]) -> PoolState:
+    return PoolState(
+        now=timezone.now(),
+        flavors={f.pk: _flavor_state(f, classes) for f in flavors},
+        quotas={g.team_id: Quota(g.held_gpus, g.max_gpus) for g in pool.grants.all()},
+        strict=pool.discipline == "strict_fifo",
+        paused=pool.paused,
+        max_overtake=timedelta(minutes=pool.max_overtake_minutes),
+    )
+
+
+def _flavor_state(flavor: Flavor, classes: Sequence[WaitingClass]) -> FlavorState:
+    """Nodes are read only where some class fits: a full flavor costs no rows."""
+    mine = [c.shape for c in classes if c.flavor == flavor.pk and fits(flavor.idle_nodes, c.shape)]
+    nodes = Node.objects.none().values_list("name", "pk", "idle")
+    if mine:
+        least = min(shape.remainder or shape.worker_gpus for shape in mine)
+        nodes = Node.objects.filter(flavor=flavor, schedulable=True, idle__gte=least).values_list(
+            "name", "pk", "idle"
+        )
+    return FlavorState(
+        room=Nodes((IdleNode(*row) for row in nodes), flavor.gpus_per_node),
+        gpus_per_node=flavor.gpus_per_node,
+        schedulable=sum(flavor.idle_nodes),
+        nodes=flavor.node_count,
+        head_job=flavor.head_job,
+        head_since=flavor.head_since,
+    )
+
+
+def _keep_heads(flavors: Iterable[Flavor], decision: Decision) -> None:
+    for flavor in flavors:
+        head = decision.heads.get(flavor.pk)
+        job, since = (head.job, head.since) if head else (None, None)
+        if (flavor.head_job, flavor.head_since) != (job, since):
+            flavor.head_job, flavor.head_since = job, since
+            flavor.save(update_fields=["head_job", "head_since"])
+
+
+def _apply(pool: Pool, starts: Sequence[Start]) -> None:
+    """Writes attempts, Workers and holds of the jobs that start. The pool is locked."""
+    if not starts:
+        return
+    move([s.job for s in starts], State.QUEUED, State.DEPLOYING)
+    jobs = {
+        pk: (number, framework, team)
+        for pk, number, framework, team in Job.objects.filter(pk__in=[s.job for s in starts]).values_list(
+            "pk", "attempt", "framework", "team"
+        )
+    }
+    ports = _ports([needs_port(jobs[s.job][1]) for s in starts])
+    attempts = bulk_insert(
+        Attempt,
+        {
+            "job": [s.job for s in starts],
+            "number": [jobs[s.job][0] for s in starts],
+            "port": ports,
+            "port_settled": False,
+            "placed_at": timezone.now(),
+        },
+        returning=("job", "id"),
+    )
+    _place_workers(starts, dict(attempts))
+    gpus_by_team: dict[int, int] = {}
+    for start in starts:
+        team = jobs[start.job][2]
+        gpus_by_team[team] = gpus_by_team.get(team, 0) + start.shape.total_gpus
+    grant_change(pool=pool, gpus_by_team=gpus_by_team)
+    jobs_placed([s.job for s in starts])
+
+
+def _place_workers(starts: Sequence[Start], attempts: dict[int, int]) -> None:
+    rows = [
+        (attempts[start.job], rank, node, gpus)
+        for start in starts
+        for rank, (node, gpus) in enumerate(zip(start.nodes, start.shape.gpus_by_rank, strict=True))
+    ]
+    gpus = gpus_choose(wanted=[Taken(node, count) for _, _, node, count in rows])
+    names = dict(Node.objects.filter(pk__in={node for _, _, node, _ in rows}).values_list("pk", "name"))
+    workers = bulk_insert(
+        Worker,
+        {
+            "attempt": [attempt for attempt, _, _, _ in rows],
+            "rank": [rank for _, rank, _, _ in rows],
+            "node": [node for _, _, node, _ in rows],
+            "node_name": [names[node] for _, _, node, _ in rows],
+            "gpus": gpus,
+        },
+        returning=("attempt", "rank", "id"),
+    )
+    ids = {(attempt, rank): pk for attempt, rank, pk in workers}
+    holds_take(
+        worker_ids=[ids[attempt, rank] for attempt, rank, _, _ in rows],
+        nodes=[node for _, _, node, _ in rows],
+        gpus=gpus,
+    )
+
+
+def _ports(needed: Sequence[bool]) -> list[int | None]:
+    """A port of the machine for each job that needs one, free among the attempts that have not ended."""
+    if not any(needed):
+        return [None] * len(needed)
+    used = set(Attempt.objects.filter(ended_at=None).exclude(port=None).values_list("port", flat=True))
+    free = iter(port for port in settings.PORTS if port not in used)
+    ports = [next(free, None) if need else None for need in needed]
+    if any(need and port is None for need, port in zip(needed, ports, strict=True)):
+        raise RuntimeError(f"no port left in {settings.PORTS} for another distributed job")
+    return ports

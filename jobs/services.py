@@ -1,0 +1,151 @@
+"""Creating and stopping jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from jobs.estimate import SHOWN_RANKS, Estimate, estimate
+from jobs.facts import Facts
+from jobs.findings import Finding, Level, Reason
+from jobs.hints import jobs_stopping, pool_changed
+from jobs.lifecycle import event, move, waiting_change
+from jobs.models import Job, JobTag, PrivateValue
+from jobs.reading import request_read
+from jobs.rules import flavor_of, normal_path, spec_of
+from jobs.spec import JobSpec
+from jobs.states import LIVE, Priority, State
+from jobs.vault import encrypt
+from pools.models import Pool
+from pools.services import pool_lock
+from teams.models import Membership, User
+from teams.services import is_team_admin
+
+
+class RequestRefused(Exception):
+    """The request breaks rules; `findings` are the errors."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__(", ".join(f"{f.field}: {f.code}" for f in findings))
+        self.findings = tuple(findings)
+
+
+def job_estimate(*, user: User, spec: JobSpec, ranks: int = SHOWN_RANKS) -> Estimate:
+    """What would happen to the request now; nothing is stored."""
+    spec, facts = request_read(user, spec, ranks)
+    return estimate(spec, facts, ranks)
+
+
+def job_create(*, user: User, spec: JobSpec) -> Job:
+    """Stores the request as a waiting job. RequestRefused if it breaks a rule; nothing is stored then."""
+    with transaction.atomic():
+        if spec.pool is not None and Pool.objects.filter(pk=spec.pool).exists():
+            pool_lock(pool_id=spec.pool)
+        spec, facts = request_read(user, spec, ranks=0)
+        judged = estimate(spec, facts)
+        if judged.errors:
+            raise RequestRefused(judged.errors)
+        job = _store(user, spec, facts, judged)
+        pool_changed(job.pool_id)
+    return job
+
+
+def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate) -> Job:
+    pool = facts.pool
+    flavor = flavor_of(spec, pool) if pool else None
+    if pool is None or flavor is None or spec.team is None or spec.image is None:
+        raise RuntimeError("a valid request names its team, pool, flavor and image")
+    worker_spec = spec_of(spec, pool)
+    shape = spec.shape(worker_spec.gpus if worker_spec else None)
+    if shape is None:
+        raise RuntimeError("a valid request has a shape")
+    now = timezone.now()
+    job = Job.objects.create(
+        team_id=spec.team,
+        creator=user,
+        pool_id=pool.id,
+        flavor_id=flavor.id,
+        spec_id=spec.spec,
+        image_id=spec.image,
+        name=spec.name,
+        description=spec.description,
+        framework=spec.framework,
+        request=spec.public().as_json(),
+        frozen=_frozen(spec, facts),
+        findings=[f.as_json() for f in judged.findings if f.level != Level.ERROR],
+        priority=Priority.of(spec.priority),
+        worker_gpus=shape.worker_gpus,
+        total_gpus=shape.total_gpus,
+        eligible_at=now,
+        created_at=now,
+    )
+    JobTag.objects.bulk_create([JobTag(job=job, name=tag) for tag in dict.fromkeys(spec.tags)])
+    PrivateValue.objects.bulk_create(
+        [
+            PrivateValue(job=job, owner=user, name=v.name, ciphertext=encrypt(v.value or ""))
+            for v in spec.env
+            if v.private
+        ]
+    )
+    event(job.pk, "created", actor=user)
+    waiting_change((pool.id, flavor.id, spec.team, job.priority, shape.worker_gpus, shape.total_gpus), 1)
+    return job
+
+
+def _frozen(spec: JobSpec, facts: Facts) -> dict[str, Any]:
+    """What the job needs of everything it names, so that retiring it later changes nothing for the job."""
+    pool, image = facts.pool, facts.image
+    if pool is None or image is None:
+        raise RuntimeError("a valid request names its pool and image")
+    worker_spec, flavor = spec_of(spec, pool), flavor_of(spec, pool)
+    return {
+        "pool": {"id": pool.id, "name": pool.name, "zone": pool.zone_name},
+        "flavor": {"id": flavor.id, "name": flavor.name, "gpu_model": flavor.gpu_model} if flavor else None,
+        "spec": {
+            "id": worker_spec.id,
+            "name": worker_spec.name,
+            "gpus": worker_spec.gpus,
+            "cpus": worker_spec.cpus,
+            "memory_gib": worker_spec.memory_gib,
+            "shm_gib": worker_spec.shm_gib,
+        }
+        if worker_spec
+        else None,
+        "image": {"id": image.id, "reference": image.reference, "digest": image.digest},
+        "mounts": [
+            {
+                "volume": m.volume,
+                "name": facts.volumes[m.volume].name,
+                "source": facts.volumes[m.volume].source,
+                "mount_path": normal_path(m.mount_path),
+                "read_only": facts.volumes[m.volume].read_only,
+            }
+            for m in spec.mounts
+        ],
+        "public_data": pool.public_data if spec.public_data else "",
+    }
+
+
+def may_stop(*, user: User, job: Job) -> bool:
+    """The creator, while a member of the team, and the team's admins."""
+    if job.creator_id == user.pk:
+        return Membership.objects.filter(user=user, team=job.team_id).exists()
+    return is_team_admin(user=user, team=job.team)
+
+
+def job_stop(*, job: Job, actor: User) -> Job:
+    """Asks for the end of a job. A waiting one is stopped at once; one that has ended stays as it is."""
+    stopped = move([job.pk], State.QUEUED, State.STOPPED, reason=Reason("stopped_by_user"), actor=actor)
+    if not stopped:
+        with transaction.atomic():
+            asked = Job.objects.filter(pk=job.pk, state__in=LIVE, stop_requested_at=None).update(
+                stop_requested_at=timezone.now(), stop_requested_by=actor
+            )
+            if asked:
+                event(job.pk, "stop_requested", actor=actor)
+                jobs_stopping([job.pk])
+    job.refresh_from_db()
+    return job

@@ -1,0 +1,93 @@
+"""What is asked for: one frozen type that form, API, rerun and clone all produce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pools.capacity import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class EnvVar:
+    """A variable of the page. A stored private one has no value: it lies encrypted beside the job."""
+
+    name: str
+    value: str | None
+    private: bool = False
+
+    def __repr__(self) -> str:
+        shown = "…" if self.private else repr(self.value)
+        return f"EnvVar({self.name!r}, {shown})"
+
+
+@dataclass(frozen=True, slots=True)
+class MountSpec:
+    volume: int
+    mount_path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """A request. Ids are database ids; None means not given."""
+
+    team: int | None
+    pool: int | None
+    image: int | None
+    command: str
+    name: str
+    job_type: str = "training"
+    resource_type: str = "prepaid"
+    spec: int | None = None
+    worker_count: int | None = None
+    custom_gpus: int | None = None
+    flavor: int | None = None
+    rdma: bool = False
+    framework: str = "single"
+    env: tuple[EnvVar, ...] = ()
+    public_data: bool = False
+    mounts: tuple[MountSpec, ...] = ()
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    priority: str = "normal"
+    stop_grace_seconds: int = 30
+
+    @property
+    def custom(self) -> bool:
+        return self.custom_gpus is not None
+
+    @property
+    def workers_wanted(self) -> int:
+        """Worker count with its default; only meaningful without a custom count."""
+        return 1 if self.worker_count is None else self.worker_count
+
+    def shape(self, spec_gpus: int | None) -> Shape | None:
+        """The GPUs asked for; None while the request does not say enough."""
+        if self.custom_gpus is not None:
+            return Shape.of_custom(self.custom_gpus) if self.custom_gpus > 0 else None
+        if spec_gpus is None or self.workers_wanted < 1:
+            return None
+        return Shape.of_spec(spec_gpus, self.workers_wanted)
+
+    def public(self) -> JobSpec:
+        """The same request without the values of private variables: what may be stored in clear."""
+        return replace(self, env=tuple(replace(v, value=None) if v.private else v for v in self.env))
+
+    def as_json(self) -> dict[str, Any]:
+        """As in the API's request body. Contains private values unless `public()` was taken first."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> JobSpec:
+        """The inverse of `as_json`; TypeError or KeyError if the data has another form."""
+        fields = dict(data)
+        fields["env"] = tuple(EnvVar(**v) for v in fields.get("env", ()))
+        fields["mounts"] = tuple(MountSpec(**m) for m in fields.get("mounts", ()))
+        fields["tags"] = tuple(fields.get("tags", ()))
+        return cls(**fields)
+
+
+def unix_newlines(text: str) -> str:
+    """A browser sends CRLF for every line of a text area; bash wants LF. A lone CR stays."""
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,112 @@
+"""Which node takes which Worker: all or nothing, and best fit.
+
+Best fit is the node with the fewest idle GPUs that still holds the Worker, ties by name,
+so that whole nodes stay whole. The same input gives the same answer.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from pools.capacity import Shape, fits, largest_block, startable
+
+
+class IdleNode(NamedTuple):
+    """One schedulable node: sorts by name."""
+
+    name: str
+    id: int
+    idle: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoFit:
+    """Why a shape cannot be placed.
+
+    `never` tells that not even all nodes of the flavor, empty, would do. `room` is how many
+    full Workers could be placed, `largest_block` the most GPUs idle on one node.
+    """
+
+    shape: Shape
+    room: int
+    largest_block: int
+    never: bool = False
+
+
+class Room(Protocol):
+    """Idle GPUs of one flavor from which Workers are taken, by count alone or by node."""
+
+    idle_nodes: list[int]
+
+    def fits(self, shape: Shape) -> bool: ...
+
+    def take(self, shape: Shape) -> tuple[int, ...]:
+        """Takes all Workers of a shape that fits; answers a node id a rank where nodes have names."""
+        ...
+
+
+class Counts:
+    """Room that knows only how many nodes have how many GPUs idle."""
+
+    def __init__(self, idle_nodes: Sequence[int]) -> None:
+        self.idle_nodes = list(idle_nodes)
+
+    def fits(self, shape: Shape) -> bool:
+        return fits(self.idle_nodes, shape)
+
+    def take(self, shape: Shape) -> tuple[int, ...]:
+        for gpus in shape.gpus_by_rank:
+            k = best_fit(self.idle_nodes, gpus)
+            self.idle_nodes[k] -= 1
+            self.idle_nodes[k - gpus] += 1
+        return ()
+
+
+class Nodes:
+    """Room that knows each node; it makes the same choices as `Counts`."""
+
+    def __init__(self, nodes: Iterable[IdleNode], gpus_per_node: int) -> None:
+        self.buckets: list[list[tuple[str, int]]] = [[] for _ in range(gpus_per_node + 1)]
+        for node in nodes:
+            self.buckets[node.idle].append((node.name, node.id))
+        for bucket in self.buckets:
+            heapq.heapify(bucket)
+        self.idle_nodes = [len(bucket) for bucket in self.buckets]
+
+    def fits(self, shape: Shape) -> bool:
+        return fits(self.idle_nodes, shape)
+
+    def take(self, shape: Shape) -> tuple[int, ...]:
+        return tuple(self.take_one(gpus) for gpus in shape.gpus_by_rank)
+
+    def take_one(self, gpus: int) -> int:
+        """The node that takes a Worker of so many GPUs; ValueError if none can."""
+        k = best_fit(self.idle_nodes, gpus)
+        name, node_id = heapq.heappop(self.buckets[k])
+        heapq.heappush(self.buckets[k - gpus], (name, node_id))
+        self.idle_nodes[k] -= 1
+        self.idle_nodes[k - gpus] += 1
+        return node_id
+
+
+def best_fit(idle_nodes: Sequence[int], gpus: int) -> int:
+    """The smallest idle count that holds a Worker; ValueError if no node does."""
+    for k in range(gpus, len(idle_nodes)):
+        if idle_nodes[k]:
+            return k
+    raise ValueError(f"no node has {gpus} GPUs idle")
+
+
+def why_not(idle_nodes: Sequence[int], all_nodes: Sequence[int], shape: Shape) -> NoFit | None:
+    """None if the shape fits now, else why not. `all_nodes` counts every node, as if empty."""
+    if fits(idle_nodes, shape):
+        return None
+    return NoFit(
+        shape=shape,
+        room=startable(idle_nodes, shape.worker_gpus),
+        largest_block=largest_block(idle_nodes),
+        never=not fits(all_nodes, shape),
+    )

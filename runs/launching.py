@@ -1,0 +1,96 @@
+"""From a placed job to what its engine needs to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.db import transaction
+
+from engines.base import AttemptKey, Engine, Launch, Mount, WorkerLaunch
+from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected, worker_name
+from jobs.models import Attempt, Job, Worker
+from jobs.spec import JobSpec
+from jobs.vault import decrypt
+
+MASTER_ADDR = "127.0.0.1"  # all Workers of the local engine share this machine's network
+DEFAULT_SHM_GIB = 1
+
+
+def attempt_key(job: Job) -> AttemptKey:
+    return AttemptKey(job.key, job.attempt)
+
+
+def launch(job: Job, attempt: Attempt, workers: Sequence[Worker], engine: Engine) -> None:
+    """Starts the attempt, or what is missing of it. EngineError if the machine cannot now; try again then.
+
+    vault.InvalidToken if a private value cannot be read.
+    """
+    port = port_settle(attempt, engine)
+    engine.start(launch_of(job, workers, port, _private(job)))
+
+
+def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: dict[str, str]) -> Launch:
+    """The launch of the job's current attempt, from what was frozen at submission."""
+    spec = JobSpec.from_json(job.request)
+    frozen = job.frozen
+    mounts = [Mount(m["source"], m["mount_path"], m["read_only"]) for m in frozen["mounts"]]
+    if frozen["public_data"]:
+        mounts.append(Mount(frozen["public_data"], "/infini-data", read_only=True))
+    shm_gib = frozen["spec"]["shm_gib"] if frozen["spec"] else DEFAULT_SHM_GIB
+    page = {v.name: v.value or "" for v in spec.env if not v.private}
+    return Launch(
+        key=attempt_key(job),
+        command=spec.command,
+        image=frozen["image"]["reference"],
+        mounts=tuple(mounts),
+        workers=tuple(
+            WorkerLaunch(
+                rank=worker.rank,
+                hostname=worker_name(job.key, worker.rank),
+                gpus=tuple(worker.gpus),
+                env=page | _injected(job, worker, len(workers), port),
+                shm_bytes=shm_gib * 2**30,
+            )
+            for worker in workers
+        ),
+        private=private,
+        stop_grace_s=spec.stop_grace_seconds,
+    )
+
+
+def _injected(job: Job, worker: Worker, world_size: int, port: int | None) -> dict[str, str]:
+    rank = Rank(
+        job=job.key,
+        attempt=job.attempt,
+        rank=worker.rank,
+        gpus=worker.gpus,
+        world_size=world_size,
+        master_addr=MASTER_ADDR,
+        master_port=port or DEFAULT_MASTER_PORT,
+    )
+    return injected(job.framework, rank)
+
+
+def _private(job: Job) -> dict[str, str]:
+    return {v.name: decrypt(v.ciphertext) for v in job.private_values.all()}
+
+
+def port_settle(attempt: Attempt, engine: Engine) -> int | None:
+    """The attempt's port, probed once: a port that somebody else of the machine listens on is changed.
+
+    The row lock keeps two launches of one attempt from choosing differently.
+    """
+    if attempt.port is None:
+        return None
+    with transaction.atomic():
+        row = Attempt.objects.select_for_update().get(pk=attempt.pk)
+        if not row.port_settled:
+            used = set(
+                Attempt.objects.filter(ended_at=None).exclude(pk=row.pk).values_list("port", flat=True)
+            )
+            candidates = [row.port, *(port for port in settings.PORTS if port not in used)]
+            row.port = next((port for port in candidates if engine.port_is_free(port)), row.port)
+            row.port_settled = True
+            row.save(update_fields=["port", "port_settled"])
+    return row.port

@@ -1,0 +1,15 @@
+"""Celery tasks of the engines' queue. Only they call engines; each is safe to run twice."""
+
+from celery import shared_task
+
+from runs.watching import attend
+
+
+@shared_task(name="runs.tasks.engine_attend")
+def engine_attend(job_ids: list[int]) -> None:
+    attend(job_ids)
+
+
+@shared_task(name="runs.tasks.engine_tick")
+def engine_tick() -> None:
+    attend()

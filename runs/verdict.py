@@ -1,0 +1,115 @@
+"""What to do about an attempt after a look at its Workers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engines.base import Phase, WorkerLook
+from jobs.findings import Reason
+from jobs.states import State
+
+FAIL_FAST_GRACE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An attempt as seen now. Times are seconds since the epoch."""
+
+    looks: Sequence[WorkerLook]
+    expected: int
+    stop_requested_at: float | None = None
+    stop_grace_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`stop` is the grace in seconds with which everything is to be ended, None: let it run.
+    `end` is set once nothing of the attempt runs any more."""
+
+    start: bool = False
+    stop: float | None = None
+    running: bool = False
+    step: str = ""
+    end: State | None = None
+    reason: Reason | None = None
+    exit_code: int | None = None
+    first_failure: dict[str, Any] | None = None
+
+
+def judge(standing: Standing) -> Verdict:
+    """The next action, decided anew at every look: nothing is remembered between looks."""
+    looks = _by_rank(standing)
+    stopping = standing.stop_requested_at is not None
+    failure = first_failure(looks)
+    ending = stopping or failure is not None
+    if all(_gone(look, ending) for look in looks):
+        return _end(standing, looks, failure)
+    if ending:
+        grace = standing.stop_grace_s if stopping else FAIL_FAST_GRACE_S
+        return Verdict(stop=grace, first_failure=_failure_json(failure), step=_step(looks))
+    return Verdict(
+        start=any(look.phase == Phase.ABSENT for look in looks),
+        running=all(look.phase in (Phase.RUNNING, Phase.EXITED) for look in looks),
+        step=_step(looks),
+    )
+
+
+def first_failure(looks: Sequence[WorkerLook]) -> WorkerLook | None:
+    """The Worker that ended badly first, of those that were not ended by us."""
+    failed = [
+        look
+        for look in looks
+        if look.phase == Phase.LOST
+        or (look.phase == Phase.EXITED and not look.stopped and (look.fault or look.exit_code != 0))
+    ]
+    return min(failed, key=lambda look: (look.ended_at or 0.0, look.rank), default=None)
+
+
+def _by_rank(standing: Standing) -> list[WorkerLook]:
+    """One look a rank; a rank that the engine does not know is absent."""
+    known = {look.rank: look for look in standing.looks}
+    return [known.get(rank, WorkerLook(rank, Phase.ABSENT)) for rank in range(standing.expected)]
+
+
+def _gone(look: WorkerLook, ending: bool) -> bool:
+    return look.phase in (Phase.EXITED, Phase.LOST) or (ending and look.phase == Phase.ABSENT)
+
+
+def _step(looks: Sequence[WorkerLook]) -> str:
+    return next((look.step for look in looks if look.phase == Phase.STARTING and look.step), "")
+
+
+def _end(standing: Standing, looks: Sequence[WorkerLook], failure: WorkerLook | None) -> Verdict:
+    requested = standing.stop_requested_at
+    last = max((look.ended_at or 0.0 for look in looks), default=0.0)
+    if failure is not None and (requested is None or (failure.ended_at or 0.0) < requested):
+        return Verdict(
+            end=State.FAILED,
+            reason=_reason(failure),
+            exit_code=failure.exit_code,
+            first_failure=_failure_json(failure),
+        )
+    if all(look.exit_code == 0 for look in looks) and (requested is None or last < requested):
+        return Verdict(end=State.SUCCEEDED, exit_code=0)
+    if requested is not None:
+        return Verdict(end=State.STOPPED, reason=Reason("stopped_by_user"))
+    return Verdict(end=State.FAILED, reason=Reason("ended_by_platform"))
+
+
+def _reason(failure: WorkerLook) -> Reason:
+    rank = {"rank": failure.rank}
+    if failure.phase == Phase.LOST:
+        return Reason("worker_lost", rank)
+    if failure.fault is not None:
+        return Reason(failure.fault.code, {**failure.fault.data, **rank})
+    if failure.signal is not None:
+        return Reason("signal", {**rank, "signal": failure.signal})
+    return Reason("exit_code", {**rank, "exit_code": failure.exit_code})
+
+
+def _failure_json(failure: WorkerLook | None) -> dict[str, Any] | None:
+    if failure is None:
+        return None
+    return {"rank": failure.rank, "exit_code": failure.exit_code, "signal": failure.signal}

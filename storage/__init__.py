@@ -1,0 +1,1 @@
+"""On what data: file systems and volumes."""

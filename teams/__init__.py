@@ -1,0 +1,1 @@
+"""Who: users, teams, memberships, rights and API tokens."""

@@ -1,0 +1,31 @@
+"""REST: who is calling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from rest_framework import authentication, exceptions
+from rest_framework.request import Request
+
+from teams.services import token_user
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Token …`"""
+
+    keyword = "Token"
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        words = authentication.get_authorization_header(request).split()
+        if not words or words[0].lower() != self.keyword.lower().encode():
+            return None
+        if len(words) != 2:
+            raise exceptions.AuthenticationFailed(_("The Authorization header is “Token <token>”."))
+        user = token_user(token=words[1].decode("ascii", "replace"))
+        if user is None:
+            raise exceptions.AuthenticationFailed(_("This token is unknown or has expired."))
+        return user, words[1]
+
+    def authenticate_header(self, request: Request) -> str:
+        return self.keyword
