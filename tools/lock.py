@@ -10,7 +10,7 @@ LOCKS = ("requirements", "requirements-dev", "requirements-redis")
 OPTIONS = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no-header")
 
 
-def main(arguments: list) -> None:
+def main(arguments: "list[str]") -> None:
     """Lock each requirements*.in; what is locked already stays as it is unless `--upgrade` is given."""
     with tempfile.TemporaryDirectory(prefix="trainyard-lock-") as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)

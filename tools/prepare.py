@@ -100,7 +100,7 @@ def redis_is_missing() -> bool:
     return not os.environ.get("REDIS_URL") and not any(shutil.which(name) for name in REDIS_SERVERS)
 
 
-def main(arguments: list) -> None:
+def main(arguments: "list[str]") -> None:
     """Bring `.venv` to the state that the named locks describe."""
     check_python()
     locks = [argument for argument in arguments if not argument.startswith("--")]

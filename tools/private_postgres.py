@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from console.runner.processes import tie_to_parent
 
@@ -71,7 +72,7 @@ def _server_user() -> pwd.struct_passwd | None:
     raise NotInstalled("root needs an unprivileged user to run PostgreSQL: postgres or nobody")
 
 
-def _options(folder: Path, user: pwd.struct_passwd | None) -> dict:
+def _options(folder: Path, user: pwd.struct_passwd | None) -> dict[str, Any]:
     environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(folder)}
     if user is None:
         return {"cwd": folder, "env": environment}
@@ -91,7 +92,7 @@ def _create_cluster(programs: Path, folder: Path, user: pwd.struct_passwd | None
     if user:
         os.chown(folder, user.pw_uid, user.pw_gid)
         os.chown(password_file, user.pw_uid, user.pw_gid)
-    command = [programs / "initdb", "--pgdata=data", "--username=trainyard", "--auth=scram-sha-256"]
+    command = [str(programs / "initdb"), "--pgdata=data", "--username=trainyard", "--auth=scram-sha-256"]
     command += ["--pwfile=password", "--encoding=UTF8", "--no-sync"]
     done = subprocess.run(command, **_options(folder, user), capture_output=True, text=True)
     password_file.unlink()
@@ -108,7 +109,17 @@ def _free_port() -> int:
 def _start(
     programs: Path, folder: Path, user: pwd.struct_passwd | None, port: int
 ) -> subprocess.Popen[bytes]:
-    command = [programs / "postgres", "-D", "data", "-h", "127.0.0.1", "-p", str(port), "-k", str(folder)]
+    command = [
+        str(programs / "postgres"),
+        "-D",
+        "data",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        "-k",
+        str(folder),
+    ]
     for setting in _SETTINGS:
         command += ["-c", setting]
     with (folder / "log").open("wb") as log:

@@ -5,11 +5,12 @@ children may have lost their parent. They are known by their session, which the 
 variable in their environment. A job's supervisor has a session of its own and goes on.
 """
 
+import contextlib
 import json
 import os
+import signal
+import time
 from pathlib import Path
-
-import psutil
 
 MARK = "TRAINYARD_RUNNER"
 _PATIENCE = 5.0
@@ -24,15 +25,31 @@ def remember(data_dir: Path, sessions: list[int]) -> None:
 
 def end_leftovers(data_dir: Path) -> int:
     """End the processes of earlier runs of this DATA_DIR, and return how many there were."""
-    sessions = _remembered(data_dir)
-    left = [process for process in psutil.process_iter() if _belongs(process, data_dir, sessions)]
-    for process in left:
-        _signal(process, kill=False)
-    _, alive = psutil.wait_procs(left, timeout=_PATIENCE)
-    for process in alive:
-        _signal(process, kill=True)
-    psutil.wait_procs(alive, timeout=_PATIENCE)
+    left = _find(data_dir)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in _find(data_dir):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + _PATIENCE
+        while _find(data_dir) and time.monotonic() < deadline:
+            time.sleep(0.05)
     return len(left)
+
+
+def _find(data_dir: Path) -> list[int]:
+    sessions = _remembered(data_dir)
+    mark = os.fsencode(f"{MARK}={data_dir}")
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _belongs(entry, sessions, mark)]
+
+
+def _belongs(entry: Path, sessions: set[int], mark: bytes) -> bool:
+    """Whether a process in /proc is of an earlier run; a zombie has no environment, so it does not count."""
+    try:
+        return os.getsid(int(entry.name)) in sessions and mark in (entry / "environ").read_bytes().split(
+            b"\0"
+        )
+    except OSError:
+        return False
 
 
 def _remembered(data_dir: Path) -> set[int]:
@@ -40,22 +57,3 @@ def _remembered(data_dir: Path) -> set[int]:
         return set(json.loads((data_dir / "run.sessions").read_text()))
     except (FileNotFoundError, ValueError):
         return set()
-
-
-def _belongs(process: psutil.Process, data_dir: Path, sessions: set[int]) -> bool:
-    try:
-        if os.getsid(process.pid) not in sessions:
-            return False
-        return bool(process.environ().get(MARK) == str(data_dir))
-    except (OSError, psutil.Error):
-        return False
-
-
-def _signal(process: psutil.Process, *, kill: bool) -> None:
-    try:
-        if kill:
-            process.kill()
-        else:
-            process.terminate()
-    except psutil.NoSuchProcess:
-        return

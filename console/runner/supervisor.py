@@ -41,7 +41,7 @@ class Supervisor:
     def __init__(self, log_dir: Path, say: Callable[[str], None], backoff: Backoff | None = None):
         self._log_dir = log_dir
         self.say = say
-        self._backoff = backoff or Backoff()
+        self.backoff = backoff or Backoff()
         self._children: list[_Child] = []
         self.stopping = False
         self.hurry = False
@@ -58,7 +58,7 @@ class Supervisor:
 
     def add(self, spec: ChildSpec) -> None:
         """Start a child and keep it alive from now on."""
-        child = _Child(spec, wait=self._backoff.first)
+        child = _Child(spec, wait=self.backoff.first)
         self._children.append(child)
         self._start(child)
 
@@ -123,15 +123,15 @@ class Supervisor:
 
     def _lost(self, child: _Child, code: int) -> None:
         now = time.monotonic()
-        if now - child.started_at >= self._backoff.steady:
-            child.wait = self._backoff.first
+        if now - child.started_at >= self.backoff.steady:
+            child.wait = self.backoff.first
         child.process, child.due_at = None, now + child.wait
         log = self._log_dir / f"{child.spec.name}.log"
         self.say(f"{child.spec.name}: ended ({how_it_ended(code)}), again in {child.wait:g} s; see {log}")
-        if child.wait == self._backoff.first:  # what follows in a row repeats itself
+        if child.wait == self.backoff.first:  # what follows in a row repeats itself
             for line in tail(log, 3):
                 self.say(f"    {line}")
-        child.wait = min(child.wait * 2, self._backoff.longest)
+        child.wait = min(child.wait * 2, self.backoff.longest)
         self._report_change()
 
     def _end(self, children: list[_Child], patience: float) -> None:
