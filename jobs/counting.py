@@ -34,12 +34,9 @@ def counts_mend(*, pool_id: int) -> None:
     """Writes the counts anew. The pool is locked. Holds themselves are never touched."""
     counts_refresh(pool_id=pool_id)
     WaitingTotal.objects.filter(pool=pool_id).delete()
+    columns = [f"{name}_id" if name in ("flavor", "team") else name for name in CLASS_FIELDS]
     WaitingTotal.objects.bulk_create(
-        WaitingTotal(
-            pool_id=pool_id,
-            jobs=jobs,
-            **dict(zip([f"{n}_id" if n in ("flavor", "team") else n for n in CLASS_FIELDS], key, strict=True)),
-        )
+        WaitingTotal(pool_id=pool_id, jobs=jobs, **dict(zip(columns, key, strict=True)))
         for key, jobs in _waiting_counted(pool_id).items()
     )
     held = _held_counted(pool_id)

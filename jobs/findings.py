@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -21,7 +22,7 @@ class Finding:
     code: str
     field: str
     level: Level = Level.ERROR
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return {"code": self.code, "field": self.field, "level": str(self.level), "data": dict(self.data)}
@@ -32,7 +33,7 @@ class Reason:
     """Why something is so (a job waits, failed, was refused): a code and its data."""
 
     code: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         return {"code": self.code, "data": dict(self.data)}

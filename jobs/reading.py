@@ -45,7 +45,7 @@ def request_read(user: User, spec: JobSpec, ranks: int) -> tuple[JobSpec, Facts]
         teams=frozenset(memberships),
         may_use_high_priority=mine is not None and mine.may_use_high_priority,
         pool=pool,
-        image=image_read(spec.image, spec.team, pool) if mine and spec.image is not None else None,
+        image=image_read(spec.image, mine.team_id, pool) if mine and spec.image is not None else None,
         volumes=volumes_read(spec) if mine and spec.mounts else {},
         waiting=waiting_read(pool.id) if pool else (),
         landing=landing_read(spec, pool, ranks) if pool else (),
@@ -97,7 +97,7 @@ def _spec(spec: WorkerSpec) -> SpecFacts:
     return SpecFacts(spec.pk, spec.name, spec.flavor_id, spec.gpus, spec.cpus, spec.memory_gib, spec.shm_gib)
 
 
-def image_read(image_id: int, team_id: int | None, pool: PoolFacts | None) -> ImageFacts | None:
+def image_read(image_id: int, team_id: int, pool: PoolFacts | None) -> ImageFacts | None:
     zones = Image.zones.through.objects.filter(image=OuterRef("pk"), zone=pool.zone if pool else 0)
     image = Image.objects.for_team(team_id).annotate(in_zone=Exists(zones)).filter(pk=image_id).first()
     if image is None:
@@ -143,7 +143,7 @@ def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, 
     shape = spec.shape(worker_spec.gpus if worker_spec else None)
     if flavor is None or shape is None or ranks < 1:
         return ()
-    found = _landing(flavor.id, shape.worker_gpus, min(shape.full_workers, ranks))
+    found = [*_landing(flavor.id, shape.worker_gpus, min(shape.full_workers, ranks))]
     if shape.remainder and ranks >= shape.workers:
         found += _landing(flavor.id, shape.remainder, shape.workers)
     return tuple({node.id: node for node in found}.values())

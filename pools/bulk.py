@@ -20,14 +20,14 @@ def bulk_insert(
     """Inserts the rows; answers the named attributes of each new row, in no order to rely on."""
     if not _height(columns):
         return []
-    fields = [model._meta.get_field(name) for name in columns]
+    fields = [_field(model, name) for name in columns]
     source, params = _rows(fields, columns)
     names = ", ".join(_quoted(field.column) for field in fields)
     sql = f"INSERT INTO {_quoted(model._meta.db_table)} ({names}) SELECT * FROM ({source}) AS new"  # noqa: S608
     if connection.vendor == "sqlite":
         sql += " WHERE true"  # keeps a following clause from being read as part of a join
     if returning:
-        sql += " RETURNING " + ", ".join(_quoted(model._meta.get_field(r).column) for r in returning)
+        sql += " RETURNING " + ", ".join(_quoted(_field(model, name).column) for name in returning)
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return cursor.fetchall() if returning else []
@@ -37,9 +37,9 @@ def bulk_update(model: type[models.Model], columns: Columns, key: str = "id") ->
     """Sets the other columns of the rows whose `key` is given."""
     if not _height(columns):
         return
-    fields = [model._meta.get_field(name) for name in columns]
+    fields = [_field(model, name) for name in columns]
     source, params = _rows(fields, columns)
-    table, key_column = _quoted(model._meta.db_table), _quoted(model._meta.get_field(key).column)
+    table, key_column = _quoted(model._meta.db_table), _quoted(_field(model, key).column)
     sets = ", ".join(
         f"{_quoted(field.column)} = new.{_quoted(field.column)}"
         for name, field in zip(columns, fields, strict=True)
@@ -85,7 +85,9 @@ def _rows_by_unnest(fields: Sequence[Any], values: Sequence[Any]) -> tuple[str, 
 
 
 def _rows_by_json(fields: Sequence[Any], values: Sequence[Any]) -> tuple[str, list[Any]]:
-    selected, lists, params = [], [], []
+    selected: list[str] = []
+    lists: list[list[Any]] = []
+    params: list[Any] = []
     for field, value in zip(fields, values, strict=True):
         column = _quoted(field.column)
         if isinstance(value, list):
@@ -98,6 +100,10 @@ def _rows_by_json(fields: Sequence[Any], values: Sequence[Any]) -> tuple[str, li
         return f"SELECT {', '.join(selected)}", params
     rows = json.dumps(list(zip(*lists, strict=True)), default=str)
     return f"SELECT {', '.join(selected)} FROM json_each(%s) AS r", [*params, rows]  # noqa: S608
+
+
+def _field(model: type[models.Model], name: str) -> Any:
+    return model._meta.get_field(name)
 
 
 def _prepared(field: Any, value: Any) -> Any:

@@ -25,7 +25,8 @@ class Taken:
 
 def pool_lock(*, pool_id: int) -> Pool:
     """The lock for everything below; to be taken before any job is locked. Pool.DoesNotExist."""
-    return Pool.objects.select_for_update(no_key=True).get(pk=pool_id)
+    pool: Pool = Pool.objects.select_for_update(no_key=True).get(pk=pool_id)
+    return pool
 
 
 def gpus_choose(*, wanted: Sequence[Taken]) -> list[list[int]]:

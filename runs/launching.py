@@ -89,7 +89,7 @@ def port_settle(attempt: Attempt, engine: Engine) -> int | None:
             used = set(
                 Attempt.objects.filter(ended_at=None).exclude(pk=row.pk).values_list("port", flat=True)
             )
-            candidates = [row.port, *(port for port in settings.PORTS if port not in used)]
+            candidates = [attempt.port, *(port for port in settings.PORTS if port not in used)]
             row.port = next((port for port in candidates if engine.port_is_free(port)), row.port)
             row.port_settled = True
             row.save(update_fields=["port", "port_settled"])
