@@ -1,6 +1,6 @@
 """The runner with small stand-ins for the console's programs: `python -m tests.runner.stand_in`.
 
-web answers /healthz on PORT; worker starts a detached process, like a job's supervisor, and writes its number.
+web answers /healthz on PORT; worker starts a detached process, like a job's supervisor, and records it.
 """
 
 import os

@@ -1,0 +1,36 @@
+"""Docker's files say the same as the runner, and hold no secret."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from console.runner.config import read_config
+from console.runner.plan import children
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+
+
+def test_the_workers_take_the_queues_that_the_runner_gives_them():
+    config = read_config({})
+    for child in children(config, {}):
+        if child.name == "web":
+            continue
+        wanted = {
+            word for word in child.argv if re.match(r"--(queues|pool|concurrency|hostname|scheduler)=", word)
+        }
+        assert wanted <= set(COMPOSE["services"][child.name]["command"])
+
+
+def test_production_has_no_demo_and_needs_its_password_from_outside():
+    for name in ("web", "worker", "slow", "beat", "prepare"):
+        environment = COMPOSE["services"][name]["environment"]
+        assert (environment["PRODUCTION"], environment["DEMO"]) == ("1", "0")
+        assert "${POSTGRES_PASSWORD:?" in environment["DATABASE_URL"]
+
+
+def test_ports_are_open_on_loopback_only():
+    published = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
+    assert published
+    assert all(port.startswith("127.0.0.1:") for port in published)
