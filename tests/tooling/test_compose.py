@@ -27,6 +27,7 @@ def test_production_has_no_demo_and_needs_its_password_from_outside():
     for name in ("web", "worker", "slow", "beat", "prepare"):
         environment = COMPOSE["services"][name]["environment"]
         assert (environment["PRODUCTION"], environment["DEMO"]) == ("1", "0")
+        assert environment["SANDBOX"] is None, "a value would say that it is meant"
         assert "${POSTGRES_PASSWORD:?" in environment["DATABASE_URL"]
 
 
