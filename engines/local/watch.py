@@ -1,0 +1,200 @@
+"""The supervisor's eye on a running box: output, end, stop, disk, each in one loop of one thread."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from engines.local import durable, layout, scratch, tree
+from engines.local.box import Box
+from engines.local.keeper import Kept
+from engines.local.output import LogWriter
+from engines.local.plan import Plan, Refused
+from engines.local.shell import parse_report
+
+_TICK = 0.1
+_DISK_EVERY = 10.0
+_COMPLAINT = 4096
+
+
+class End(NamedTuple):
+    """How the Worker ended, before its exit document is written."""
+
+    exit_code: int | None = None
+    signal: int | None = None
+    stopped: bool = False
+    fault: Refused | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+
+
+class Watch:
+    """Runs one box to its end. `run` returns once the Worker has to end; its tree may still live."""
+
+    def __init__(self, plan: Plan, kept: Kept, box: Box, places: tuple[str, str]) -> None:
+        self._plan = plan
+        self._kept = kept
+        self._box = box
+        self._rank_path, self._scratch = places
+        self._stop_path = os.path.join(os.path.dirname(self._rank_path), layout.STOP)
+        self.log = LogWriter(self._rank_path, plan.log_bytes)
+        self._told = b""
+        self._complaint = b""
+        self._started_at: float | None = None
+        self._result: tuple[int | None, int | None] | None = None
+        self._ended_at = 0.0
+        self._stop_seen: tuple[float, float] | None = None  # (asked at, kill at by the monotonic clock)
+        self._terminated = False
+        self._disk_step: Iterator[int | None] | None = None
+        self._disk_next = time.monotonic() + min(_DISK_EVERY, 1.0)
+        self._fault: Refused | None = None
+
+    def run(self) -> End:
+        """Until the main process has ended, a stop is done, the disk is full or the box is gone."""
+        poll = select.poll()
+        for fd in (self._kept.output, self._kept.report, self._kept.complaints, self._kept.status):
+            poll.register(fd, select.POLLIN)
+        over = False
+        while not over:
+            for fd, _ in poll.poll(_TICK * 1000):
+                if not self._serve(fd):
+                    poll.unregister(fd)
+                    over = over or fd == self._kept.status
+            over = self._check_end() or over
+        return self._end()
+
+    def finish(self) -> None:
+        """After the tree is gone: take what the pipe still holds, never waiting for its end."""
+        self.log.pump(self._kept.output, 5.0)
+        self.log.close()
+
+    def _serve(self, fd: int) -> bool:
+        """Handle one descriptor; False when it is at its end."""
+        if fd == self._kept.output:
+            return self.log.pump(fd, _TICK)
+        try:
+            data = os.read(fd, 4096)
+        except BlockingIOError:
+            return True
+        if fd == self._kept.complaints:
+            self._complaint = (self._complaint + data)[-_COMPLAINT:]
+        elif fd == self._kept.report:
+            self._hear(data)
+        elif data and self._result is None:
+            self._box_ended(int(data))
+        return bool(data)
+
+    def _hear(self, data: bytes) -> None:
+        if len(self._told) < 2**16:
+            self._told += data
+        if self._started_at is None and self._told.startswith(b"ready\n"):
+            self._release_command()
+        report = parse_report(self._told) if self._result is None else None
+        if report:
+            self._note_result(report)
+
+    def _release_command(self) -> None:
+        """The command may run: first written down, then allowed."""
+        if os.path.exists(self._stop_path):
+            return
+        self._started_at = time.time()
+        durable.write_json(os.path.join(self._rank_path, layout.STARTED), {"at": self._started_at})
+        os.write(self._kept.control, b"go\n")
+
+    def _note_result(self, result: tuple[int | None, int | None]) -> None:
+        self._result = result
+        self._ended_at = time.time()
+        self._read_stop()
+
+    def _box_ended(self, code: int) -> None:
+        """The box is gone; without a report of its shell its own status has to do."""
+        self._serve(self._kept.report)
+        if self._result:
+            return
+        if self._started_at is None and self._stop_seen is None:
+            lines = self._complaint.decode("utf-8", "replace").strip().splitlines()
+            detail = lines[-1][:300] if lines else f"exit status {code}"
+            self._fault = Refused("sandbox_failed", detail=detail)
+            self._note_result((None, None))
+        elif code < 0:
+            self._note_result((None, -code))
+        else:
+            self._note_result((None, code - 128) if code > 128 else (code, None))
+
+    def _check_end(self) -> bool:
+        """The rules that end a Worker, looked at ten times a second."""
+        if self._fault:
+            return True
+        if self._read_stop() and not self._terminated:
+            self._terminated = True
+            self._terminate()
+        self._check_disk()
+        if self._fault:
+            return True
+        if self._stop_seen is None:
+            return self._result is not None
+        return self._started_at is None or self._stop_is_done()
+
+    def _read_stop(self) -> bool:
+        """Whether a stop was asked for before the end; the tombstone of a shorter one counts too."""
+        tombstone = durable.read_json(self._stop_path)
+        if tombstone is None or (self._result and tombstone["at"] > self._ended_at):
+            return False
+        asked, grace = float(tombstone["at"]), float(tombstone["grace_s"])
+        left = min(max(asked + grace - time.time(), 0.0), grace)
+        if self._stop_seen is None or self._stop_seen[0] != asked:
+            self._stop_seen = (asked, time.monotonic() + left)
+        return True
+
+    def _stop_is_done(self) -> bool:
+        if self._stop_seen and time.monotonic() >= self._stop_seen[1]:
+            return True
+        return self._result is not None and len(self._worker_processes()) <= 1  # the shell itself
+
+    def _terminate(self) -> None:
+        """TERM to every process but our own helpers, and CONT, so that a stopped one hears it."""
+        for process in self._worker_processes():
+            tree.send(process, signal.SIGTERM)
+            tree.send(process, signal.SIGCONT)
+
+    def _worker_processes(self) -> list[tree.Process]:
+        found = tree.descendants(self._kept.pid)
+        helpers: set[int] = set()
+        parents = {self._kept.pid}
+        for _ in range(self._box.helpers):
+            parents = {self._first_child(found, parents)}
+            helpers |= parents
+        return [process for process in found if process.pid not in helpers]
+
+    @staticmethod
+    def _first_child(found: list[tree.Process], parents: set[int]) -> int:
+        """Helpers are the first their parent had; what is adopted later is younger or another's."""
+        children = [process for process in found if process.parent in parents]
+        return min(children, key=lambda process: process.born).pid if children else 0
+
+    def _check_disk(self) -> None:
+        if self._disk_step is None:
+            if time.monotonic() < self._disk_next or self._result is not None:
+                return
+            self._disk_step = scratch.measure(self._scratch)
+        used = next(self._disk_step)
+        if used is None:
+            return
+        self._disk_step = None
+        self._disk_next = time.monotonic() + _DISK_EVERY
+        if used > self._plan.disk_bytes:
+            self._fault = Refused("disk_full", limit_bytes=self._plan.disk_bytes)
+
+    def _end(self) -> End:
+        code, number = self._result or (None, None)
+        if self._fault and self._fault.code == "disk_full":
+            code = number = None
+        elif self._result is None and self._started_at is not None:
+            number = signal.SIGKILL  # what the tree gets now, or what has just ended the box
+        ended_at = self._ended_at or time.time()
+        stopped = self._stop_seen is not None and self._stop_seen[0] <= ended_at
+        return End(code, number, stopped, self._fault, self._started_at, ended_at)
