@@ -1,7 +1,7 @@
 """The demo's rows: people, a zone with its pool, image and volumes.
 
-Rows are found by name. What hangs on a row (memberships, grants, nodes, specs) is made together with it
-and never again, so that whatever people change or take away later stays as they left it.
+Rows are found by name or, if renamed, by what hangs on them. What hangs on a row (memberships, grants,
+nodes, specs) is made together with it and never again: what people change or take away stays as they left it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from images.models import Image
 from pools.models import Flavor, Grant, Pool, WorkerSpec, Zone
@@ -57,14 +58,26 @@ def rows_make() -> list[str]:
     """Makes the rows that are missing; answers what it made, for people to read."""
     made: list[str] = []
     with transaction.atomic():
-        teams = {name: Team.objects.get_or_create(name=name)[0] for name in (VISION, SPEECH)}
+        teams = {name: _team(name) for name in (VISION, SPEECH)}
         for person in PEOPLE:
             _person(person, teams[person.team], made)
-        zone, _ = Zone.objects.get_or_create(name=ZONE, defaults={"public_data": str(public_data_folder())})
+        zone = _zone()
         _pool(zone, teams, made)
         _image(zone, made)
         _volumes(zone, teams, made)
     return made
+
+
+def _team(name: str) -> Team:
+    people = [person.name for person in PEOPLE if person.team == name]
+    theirs = Q(name=name) | Q(memberships__user__username__in=people)
+    return Team.objects.filter(theirs).order_by("pk").first() or Team.objects.create(name=name)
+
+
+def _zone() -> Zone:
+    ours = Q(name=ZONE) | Q(pools__name=POOL) | Q(file_systems__name=FILE_SYSTEM)
+    found = Zone.objects.filter(ours).order_by("pk").first()
+    return found or Zone.objects.create(name=ZONE, public_data=str(public_data_folder()))
 
 
 def _person(person: Person, team: Team, made: list[str]) -> None:
@@ -81,9 +94,9 @@ def _person(person: Person, team: Team, made: list[str]) -> None:
 
 def _pool(zone: Zone, teams: dict[str, Team], made: list[str]) -> None:
     """Nodes that stand for this machine: its GPUs are counted, none is given to a job."""
-    pool, is_new = Pool.objects.get_or_create(name=POOL, defaults={"zone": zone})
-    if not is_new:
+    if Pool.objects.filter(Q(name=POOL) | Q(zone=zone)).exists():
         return
+    pool = Pool.objects.create(name=POOL, zone=zone)
     Grant.objects.create(pool=pool, team=teams[VISION])
     Grant.objects.create(pool=pool, team=teams[SPEECH], max_gpus=SPEECH_QUOTA)
     flavor = Flavor.objects.create(
@@ -117,11 +130,10 @@ def _image(zone: Zone, made: list[str]) -> None:
 
 
 def _volumes(zone: Zone, teams: dict[str, Team], made: list[str]) -> None:
-    file_system, _ = FileSystem.objects.get_or_create(name=FILE_SYSTEM, defaults={"zone": zone})
+    if FileSystem.objects.filter(Q(name=FILE_SYSTEM) | Q(zone=zone)).exists():
+        return
+    file_system = FileSystem.objects.create(name=FILE_SYSTEM, zone=zone)
     for name, folder, team in (("team-volume", "public", VISION), ("speech-volume", "speech", SPEECH)):
-        volume, is_new = Volume.objects.get_or_create(
-            file_system=file_system, name=name, defaults={"path": str(volume_folder(folder))}
-        )
-        if is_new:
-            VolumeGrant.objects.create(volume=volume, team=teams[team])
-            made.append(f"volume {name} of {team}")
+        volume = Volume.objects.create(file_system=file_system, name=name, path=str(volume_folder(folder)))
+        VolumeGrant.objects.create(volume=volume, team=teams[team])
+        made.append(f"volume {name} of {team}")
