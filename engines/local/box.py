@@ -14,7 +14,8 @@ class Box(NamedTuple):
 
     `hidden_args` goes to the program through descriptor `ARGS_FD`, never through its argument list.
     `helpers` counts the processes between keeper and shell; a stop does not signal those.
-    `file_limit` is the largest file in bytes, or 0. `held` are locks to keep while it runs.
+    `file_limit` is the largest file in bytes, or 0. `old_calls`: newer system calls are hidden from it.
+    `held` are locks to keep while it runs.
     """
 
     argv: list[str]
@@ -23,6 +24,7 @@ class Box(NamedTuple):
     helpers: int
     hidden_args: bytes = b""
     file_limit: int = 0
+    old_calls: bool = False
     held: tuple[int, ...] = ()
 
 

@@ -9,7 +9,6 @@ import errno
 import os
 import socket
 import time
-import uuid
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +27,7 @@ from engines.base import (
 from engines.local import durable, launcher, layout, lock, logs, sandbox, scratch, supervisor, tree
 from engines.local.plan import House, mark
 
+_TIDY_S = 5.0
 _AT_ONCE = 4  # supervisors started side by side
 
 
@@ -100,10 +100,10 @@ class LocalEngine:
         attempt = self._attempt_dir(key)
         if not os.path.isdir(attempt):
             return
-        if any(lock.is_held(os.path.join(path, layout.LOCK)) for _, path in self._rank_dirs(attempt)):
-            raise EngineError(f"{key} still runs")
+        for _, path in self._rank_dirs(attempt):
+            self._wait_for_end(key, path)
         self._clean_lost(key)
-        doomed = os.path.join(self._root, f".forgotten-{uuid.uuid4().hex}")
+        doomed = os.path.join(self._root, f".forgotten-{os.urandom(8).hex()}")
         os.rename(attempt, doomed)
         scratch.remove(doomed)
         try:
@@ -231,6 +231,14 @@ class LocalEngine:
                 rank, Phase.LOST, stopped=stopped, fault=Fault("supervisor_lost"), started_at=at
             )
         return WorkerLook(rank, Phase.ABSENT, stopped=stopped)
+
+    def _wait_for_end(self, key: AttemptKey, path: str) -> None:
+        """A supervisor that has told the end may still be tidying up, for a moment."""
+        until = time.monotonic() + _TIDY_S
+        while lock.is_held(os.path.join(path, layout.LOCK)):
+            if self._look_at(path, stopped=False).phase is not Phase.EXITED or time.monotonic() > until:
+                raise EngineError(f"{key} still runs")
+            time.sleep(0.02)
 
     def _clean_lost(self, key: AttemptKey) -> None:
         """End and remove what killed supervisors have left; nothing of a living one."""

@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn
 from engines.local import scratch as layers
 from engines.local import tree
 from engines.local.box import ARGS_FD, Box
+from engines.local.oldcalls import hide_newer_calls
 from engines.local.shell import CONTROL_FD, REPORT_FD
 
 
@@ -128,6 +129,8 @@ def _become(box: Box, child_fds: dict[int, int]) -> NoReturn:
         child_fds = {**child_fds, ARGS_FD: _in_memory(box.hidden_args)}
     _place(child_fds)
     os.chdir(box.cwd)
+    if box.old_calls:
+        hide_newer_calls()
     os.execve(box.argv[0], box.argv, box.env)  # noqa: S606 -- no shell is the point
 
 

@@ -35,6 +35,7 @@ def build(plan: Plan, private: Mapping[str, str], scratch: str) -> Box:
         cwd="/",
         helpers=1,
         file_limit=file_limit(plan),
+        old_calls=True,
     )
 
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from pathlib import Path
 from typing import NamedTuple
 
 from engines.local import bubblewrap, proot
@@ -85,8 +84,3 @@ def _problem(mode: str, tool: str, root: str) -> str:
         return ""
     lines = run.stderr.decode("utf-8", "replace").strip().splitlines() or [f"status {run.returncode}"]
     return lines[-1][:300]
-
-
-def default_root(root: Path) -> str:
-    """The runs directory as the supervisors will see it."""
-    return os.path.realpath(root)

@@ -6,9 +6,10 @@ not enforced by the system: `measure` sums the layer bit by bit while the superv
 
 from __future__ import annotations
 
+import math
 import os
 import stat
-import uuid
+import time
 from collections.abc import Iterator
 
 from engines.local.plan import Plan, user_name
@@ -33,21 +34,22 @@ _SLICE = 2000  # directory entries looked at in one step
 
 def prepare(scratch: str, plan: Plan) -> None:
     """Make the layer: empty places to write, the command as a file, and a small /etc of its own."""
-    os.mkdir(scratch, 0o755)
-    for name in _DIRS:
-        os.makedirs(os.path.join(scratch, name), 0o755, exist_ok=True)
-    for name in ("tmp", "var/tmp"):
-        os.chmod(os.path.join(scratch, name), 0o1777)  # noqa: S103 -- as every /tmp
-    _write(scratch, SCRIPT, script_bytes(plan.command))
-    for name, text in _etc_files(plan).items():
-        _write(scratch, f"etc/{name}", text.encode())
+    former = os.umask(0o022)
+    try:
+        for name in _DIRS:
+            os.makedirs(os.path.join(scratch, name), exist_ok=True)
+        for name in ("tmp", "var/tmp"):
+            os.chmod(os.path.join(scratch, name), 0o1777)  # noqa: S103 -- as every /tmp
+        _write(scratch, SCRIPT, script_bytes(plan.command))
+        for name, text in _etc_files(plan).items():
+            _write(scratch, f"etc/{name}", text.encode())
+    finally:
+        os.umask(former)
 
 
 def _write(scratch: str, name: str, data: bytes) -> None:
-    path = os.path.join(scratch, name)
-    with open(path, "xb") as file:
+    with open(os.path.join(scratch, name), "xb") as file:
         file.write(data)
-    os.chmod(path, 0o644)
 
 
 def _etc_files(plan: Plan) -> dict[str, str]:
@@ -113,39 +115,45 @@ def _blocks(entry: os.DirEntry[str]) -> int:
         return 0
 
 
-def remove(path: str) -> None:
+def remove(path: str, seconds: float = math.inf) -> bool:
     """Delete a directory tree that a job has filled; no process may write in it any more.
 
     Whatever the depth (nested directories are moved up, never recursed into), whatever the modes,
-    and never through a symbolic link.
+    and never through a symbolic link. False if it took longer than `seconds`: call again.
     """
+    until = time.monotonic() + seconds
     try:
         top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        return
+        return True
     try:
         os.fchmod(top, 0o700)
         while names := os.listdir(top):
             for name in names:
-                _remove_entry(top, name)
+                if not _remove_entry(top, name, until):
+                    return False
     finally:
         os.close(top)
     os.rmdir(path)
+    return True
 
 
-def _remove_entry(top: int, name: str) -> None:
+def _remove_entry(top: int, name: str, until: float) -> bool:
     if not stat.S_ISDIR(os.lstat(name, dir_fd=top).st_mode):
         os.unlink(name, dir_fd=top)
-        return
+        return time.monotonic() < until
     os.chmod(name, 0o700, dir_fd=top)
     here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
     try:
         for child in os.listdir(here):
+            if time.monotonic() >= until:
+                return False
             if stat.S_ISDIR(os.lstat(child, dir_fd=here).st_mode):
                 os.chmod(child, 0o700, dir_fd=here)
-                os.rename(child, uuid.uuid4().hex, src_dir_fd=here, dst_dir_fd=top)
+                os.rename(child, os.urandom(16).hex(), src_dir_fd=here, dst_dir_fd=top)
             else:
                 os.unlink(child, dir_fd=here)
     finally:
         os.close(here)
     os.rmdir(name, dir_fd=top)
+    return True

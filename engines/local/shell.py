@@ -11,7 +11,8 @@ Its own standard error is not the command's: what bash or the sandbox have to sa
 into the log. After its report it waits to be killed: what is left of the tree may still have time
 to stop in peace.
 
-`-p` keeps BASH_ENV and exported functions for the command alone; job control (`set -m`) gives the
+It ignores what a stop sends to everybody, and the command does not: a handler instead would let
+bash lose track of its child now and then. `-p` keeps BASH_ENV and exported functions for the command alone; job control (`set -m`) gives the
 command its own process group, leaves SIGINT as it was, and makes bash say whether it exited,
 at one place or another: as a notice on standard error, or when `jobs` asks.
 """
@@ -22,20 +23,22 @@ REPORT_FD = 3
 CONTROL_FD = 4
 
 _PROGRAM = r"""
-trap : TERM INT HUP QUIT USR1 USR2 PIPE ALRM
+trap '' TERM INT HUP QUIT USR1 USR2 PIPE ALRM
 set -m
 unset SHLVL OLDPWD PROOT_TMP_DIR PROOT_NO_SECCOMP
 echo ready >&3
 read -r go <&4 || exit 125
-"$BASH" "$1" 2>&1 3>&- 4>&- &
+(trap - TERM INT HUP QUIT USR1 USR2 PIPE ALRM; exec "$BASH" "$1" 2>&1 3>&- 4>&-) &
 main=$!
 LC_ALL=C
 LANGUAGE=C
 exec 2>&3
-while :; do wait -f $main || wait $main; [[ $(jobs -r; jobs -s) ]] || break; done
+full=
+((BASH_VERSINFO[0] > 4)) && full=-f
+wait $full $main
+code=$?
 jobs >&3
-wait $main
-echo "ended $?" >&3
+echo "ended $code" >&3
 read -r go <&4
 """
 

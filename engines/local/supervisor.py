@@ -14,7 +14,6 @@ import os
 import sys
 import time
 import traceback
-import uuid
 from types import ModuleType
 
 from engines.local import durable, keeper, layout, lock, scratch, tree
@@ -22,6 +21,7 @@ from engines.local.box import Box
 from engines.local.plan import Plan, Refused, read_plan
 from engines.local.watch import End, Watch
 
+_REMOVE_S = 2.0
 BOXES = {"bubblewrap": "bubblewrap", "proot": "proot", "none": "bare"}
 
 
@@ -77,7 +77,7 @@ def _detach(rank_path: str) -> None:
 def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleType) -> None:
     tree.adopt_orphans()
     remove_layers(rank_path)  # of a supervisor that was killed before the command ran
-    layer = os.path.join(rank_path, layout.SCRATCH + uuid.uuid4().hex[:8])
+    layer = os.path.join(rank_path, layout.SCRATCH + os.urandom(4).hex())
     held: tuple[int, ...] = ()
     try:
         box = _prepare(plan, private, (rank_path, layer), box_maker)
@@ -115,8 +115,8 @@ def _note_step(rank_path: str, step: str) -> None:
 
 
 def _write_end(rank_path: str, end: End, cut: int) -> None:
-    """The layer goes out of sight first, then the end is told, then the disk is given back."""
-    doomed = hide_layers(rank_path)
+    """The layer goes first. What takes long to delete is only out of sight when the end is told."""
+    doomed = [path for path in hide_layers(rank_path) if not scratch.remove(path, _REMOVE_S)]
     fault = {"code": end.fault.code, "data": end.fault.data} if end.fault else None
     durable.write_json(
         os.path.join(rank_path, layout.EXIT), {**end._asdict(), "fault": fault, "cut_bytes": cut}
