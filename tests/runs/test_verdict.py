@@ -1,0 +1,121 @@
+"""What follows from a look at the Workers of an attempt."""
+
+import pytest
+
+from engines.base import Fault, Phase, WorkerLook
+from jobs.states import State
+from runs.verdict import FAIL_FAST_GRACE_S, Standing, judge
+
+
+def absent(rank):
+    return WorkerLook(rank, Phase.ABSENT)
+
+
+def starting(rank, step="storage"):
+    return WorkerLook(rank, Phase.STARTING, step=step)
+
+
+def running(rank):
+    return WorkerLook(rank, Phase.RUNNING, started_at=1.0)
+
+
+def exited(rank, code=0, at=10.0, **kwargs):
+    return WorkerLook(rank, Phase.EXITED, exit_code=code, started_at=1.0, ended_at=at, **kwargs)
+
+
+def killed(rank, signal=9, at=10.0, **kwargs):
+    return WorkerLook(rank, Phase.EXITED, signal=signal, started_at=1.0, ended_at=at, **kwargs)
+
+
+def lost(rank, at=10.0):
+    return WorkerLook(rank, Phase.LOST, started_at=1.0, ended_at=at)
+
+
+def verdict(*looks, stop_at=None, expected=None):
+    return judge(Standing(looks, expected or len(looks), stop_at, stop_grace_s=30))
+
+
+def test_what_is_absent_is_started():
+    assert verdict(expected=2).start
+    assert verdict(starting(0), absent(1)).start
+    assert not verdict(starting(0), starting(1)).start
+
+
+def test_a_gang_runs_when_all_its_workers_run():
+    assert not verdict(running(0), starting(1)).running
+    assert verdict(running(0), running(1)).running
+    assert verdict(exited(0), running(1)).running
+
+
+def test_the_step_of_the_slowest_is_shown():
+    assert verdict(running(0), starting(1, "initialize")).step == "initialize"
+
+
+def test_all_zero_is_success():
+    end = verdict(exited(0), exited(1))
+    assert (end.end, end.exit_code) == (State.SUCCEEDED, 0)
+
+
+def test_the_first_failure_ends_the_others_and_is_named():
+    now = verdict(running(0), exited(1, 3), running(2))
+    assert now.stop == FAIL_FAST_GRACE_S
+    assert now.first_failure == {"rank": 1, "exit_code": 3, "signal": None}
+    assert now.end is None
+    end = verdict(killed(0, 15, stopped=True), exited(1, 3), exited(2, 0, stopped=True))
+    assert end.end == State.FAILED
+    assert end.reason.code == "exit_code"
+    assert end.reason.data == {"rank": 1, "exit_code": 3}
+
+
+def test_the_earliest_failure_counts_whatever_its_rank():
+    end = verdict(exited(0, 1, at=12.0), exited(1, 7, at=11.0))
+    assert end.first_failure["rank"] == 1
+    assert end.exit_code == 7
+
+
+def test_a_signal_is_told_as_a_signal():
+    end = verdict(killed(0, 9))
+    assert (end.reason.code, end.reason.data, end.exit_code) == ("signal", {"rank": 0, "signal": 9}, None)
+
+
+def test_a_fault_of_the_start_is_told():
+    fault = Fault("mount_missing", {"path": "/mnt/x"})
+    end = verdict(WorkerLook(0, Phase.EXITED, fault=fault, ended_at=1.0))
+    assert end.reason.code == "mount_missing"
+    assert end.reason.data == {"path": "/mnt/x", "rank": 0}
+
+
+def test_a_lost_worker_fails_the_job_and_is_never_started_again():
+    now = verdict(lost(0), running(1))
+    assert now.stop == FAIL_FAST_GRACE_S
+    assert not now.start
+    assert verdict(lost(0), killed(1, stopped=True)).reason.code == "worker_lost"
+
+
+def test_after_a_failure_nothing_more_is_started():
+    now = verdict(exited(0, 1), absent(1), running(2))
+    assert not now.start
+    assert verdict(exited(0, 1), absent(1)).end == State.FAILED
+
+
+@pytest.mark.parametrize("code", [0, 1, 143])
+def test_stop_ends_as_stopped_whatever_the_exit_code(code):
+    now = verdict(running(0), stop_at=5.0)
+    assert now.stop == 30
+    assert verdict(exited(0, code, at=6.0, stopped=True), stop_at=5.0).end == State.STOPPED
+    assert verdict(exited(0, code, at=6.0), stop_at=5.0).end == State.STOPPED
+
+
+def test_an_exit_before_the_request_wins():
+    assert verdict(exited(0, 0, at=4.0), stop_at=5.0).end == State.SUCCEEDED
+    assert verdict(exited(0, 2, at=4.0), stop_at=5.0).end == State.FAILED
+
+
+def test_stop_before_anything_was_started():
+    end = verdict(expected=2, stop_at=5.0)
+    assert end.end == State.STOPPED
+    assert not end.start
+
+
+def test_stop_waits_until_all_are_gone():
+    assert verdict(exited(0, 143, at=6.0, stopped=True), running(1), stop_at=5.0).end is None
