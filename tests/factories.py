@@ -55,7 +55,10 @@ def make_pool(
     max_gpus: int | None = None,
     **fields: Any,
 ) -> Pool:
-    """A pool granted to the teams, with one flavor, nodes whose names end in `-node-00` …, and specs of 1, 2, 4 and 8 GPUs."""
+    """A pool granted to the teams, with one flavor, and specs of 1, 2, 4 and 8 GPUs.
+
+    The nodes' names end in `-node-00`, `-node-01` …
+    """
     pool = Pool.objects.create(
         name=fields.pop("name", None) or unique("pool"), zone=zone or make_zone(), **fields
     )
