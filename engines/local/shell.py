@@ -11,10 +11,10 @@ Its own standard error is not the command's: what bash or the sandbox have to sa
 into the log. After its report it waits to be killed: what is left of the tree may still have time
 to stop in peace.
 
-It ignores what a stop sends to everybody, and the command does not: a handler instead would let
-bash lose track of its child now and then. `-p` keeps BASH_ENV and exported functions for the command alone; job control (`set -m`) gives the
-command its own process group, leaves SIGINT as it was, and makes bash say whether it exited,
-at one place or another: as a notice on standard error, or when `jobs` asks.
+It ignores what a stop sends to everybody, and the command does not: with a handler instead, bash
+loses track of its child now and then. `-p` keeps BASH_ENV and exported functions for the command
+alone. Job control (`set -m`) gives the command its own process group, leaves SIGINT as it was, and
+makes bash say whether it exited: as a notice on standard error, or when `jobs` asks.
 """
 
 from __future__ import annotations
