@@ -24,8 +24,9 @@ from console.runner.processes import tie_to_parent
 
 _UNPRIVILEGED = ("postgres", "nobody")
 _PATIENCE = 30.0
-# Nothing here has to survive a crash of the machine.
-_SETTINGS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
+_SETTINGS = ("max_connections=200",)
+# What tests write has not to survive a crash of the machine.
+_NOT_DURABLE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 class NotInstalled(Exception):
@@ -43,8 +44,11 @@ def find_programs() -> Path:
 
 
 @contextmanager
-def private_postgres() -> Iterator[str]:
-    """Start a server, yield its DATABASE_URL, and end it however the block ends; may raise NotInstalled."""
+def private_postgres(*, durable: bool = False) -> Iterator[str]:
+    """Start a server, yield its DATABASE_URL, and end it however the block ends; may raise NotInstalled.
+
+    A durable one syncs every commit to disk, as for a benchmark.
+    """
     programs = find_programs()
     user = _server_user()
     password = secrets.token_urlsafe(24)
@@ -52,7 +56,8 @@ def private_postgres() -> Iterator[str]:
         folder = Path(name)
         _create_cluster(programs, folder, user, password)
         port = _free_port()
-        server = _start(programs, folder, user, port)
+        settings = (f"port={port}", *_SETTINGS, *(() if durable else _NOT_DURABLE))
+        server = _start(programs, folder, user, settings)
         try:
             _wait(server, folder, port)
             yield f"postgres://trainyard:{password}@127.0.0.1:{port}/postgres"
@@ -107,20 +112,10 @@ def _free_port() -> int:
 
 
 def _start(
-    programs: Path, folder: Path, user: pwd.struct_passwd | None, port: int
+    programs: Path, folder: Path, user: pwd.struct_passwd | None, settings: tuple[str, ...]
 ) -> subprocess.Popen[bytes]:
-    command = [
-        str(programs / "postgres"),
-        "-D",
-        "data",
-        "-h",
-        "127.0.0.1",
-        "-p",
-        str(port),
-        "-k",
-        str(folder),
-    ]
-    for setting in _SETTINGS:
+    command = [str(programs / "postgres"), "-D", "data", "-h", "127.0.0.1", "-k", str(folder)]
+    for setting in settings:
         command += ["-c", setting]
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
