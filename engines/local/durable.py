@@ -9,7 +9,7 @@ from typing import Any
 
 def write_synced(path: str, data: bytes) -> None:
     """Replace `path` by `data`: readers see the old or the new file; on disk when this returns."""
-    draft = f"{path}.{os.getpid()}.tmp"
+    draft = f"{path}.{os.urandom(6).hex()}.tmp"
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         write_all(fd, data)

@@ -158,7 +158,7 @@ class LocalEngine:
     # -- inside ----------------------------------------------------------------------------------
 
     def _choice(self) -> sandbox.Choice:
-        return sandbox.choose(self._wanted, self._root, self._bwrap)
+        return sandbox.choose(self._wanted, self._bwrap)
 
     def _attempt_dir(self, key: AttemptKey) -> str:
         try:

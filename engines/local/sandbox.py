@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import shutil
 import subprocess
 import tempfile
@@ -29,19 +28,19 @@ class Choice(NamedTuple):
 
 
 @functools.cache
-def choose(wanted: str, root: str, bwrap: str | None = None) -> Choice:
-    """The box for `wanted` (one of MODES); `root` is where the trial may write."""
+def choose(wanted: str, bwrap: str | None = None) -> Choice:
+    """The box for `wanted` (one of MODES); `bwrap` names a bubblewrap to use instead of those found."""
     if wanted not in MODES:
         raise ValueError(f"SANDBOX must be one of {', '.join(MODES)}, not {wanted!r}")
     reasons = []
     if wanted in ("auto", "bubblewrap"):
-        choice = _try_each("bubblewrap", _bubblewraps(bwrap), root)
+        choice = _try_each("bubblewrap", _bubblewraps(bwrap))
         if choice.mode or wanted == "bubblewrap":
             return choice
         reasons.append(choice.reason)
     if wanted in ("auto", "proot"):
         found = shutil.which("proot")
-        choice = _try_each("proot", [found] if found else [], root)
+        choice = _try_each("proot", [found] if found else [])
         if choice.mode or wanted == "proot":
             return choice._replace(reason="; ".join([*reasons, choice.reason]).strip("; "))
         reasons.append(choice.reason)
@@ -56,20 +55,19 @@ def _bubblewraps(explicit: str | None) -> list[str]:
     return [*found, system] if system else found
 
 
-def _try_each(mode: str, tools: list[str], root: str) -> Choice:
+def _try_each(mode: str, tools: list[str]) -> Choice:
     reason = f"{mode}: not installed"
     for tool in tools:
-        problem = _problem(mode, tool, root)
+        problem = _problem(mode, tool)
         if not problem:
             return Choice(mode, tool, "")
         reason = f"{mode}: {problem}"
     return Choice("", "", reason)
 
 
-def _problem(mode: str, tool: str, root: str) -> str:
+def _problem(mode: str, tool: str) -> str:
     """Run `true` in such a box; what went wrong, or nothing."""
-    os.makedirs(root, 0o700, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=root, prefix=".probe-") as place:
+    with tempfile.TemporaryDirectory(prefix="trainyard-probe-") as place:
         if mode == "bubblewrap":
             args = [*bubblewrap.ISOLATION, *bubblewrap.root_args(place), *bubblewrap.kernel_args()]
             args += ["--size", "65536", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
