@@ -119,7 +119,10 @@ def waiting_reason(facts: Facts, pool: PoolFacts, mine: WaitingClass) -> Reason 
     """Why the one job of the class `mine` waits; None if the next cycle starts it."""
     state = pool_state(facts, pool)
     job = mine.jobs[0]
-    ahead = [_class_of(w, state) for w in facts.waiting if w.first is not None and w.first < job]
+    place = (mine.priority, job)
+    ahead = [
+        _class_of(w, state) for w in facts.waiting if w.first is not None and (w.priority, w.first) < place
+    ]
     decision = decide(state, [*ahead, mine], most=2**31)
     return decision.reasons.get(job)
 

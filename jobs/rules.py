@@ -9,16 +9,19 @@ from collections.abc import Iterator
 from jobs.environment import RESERVED_PREFIX, injected_names
 from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
 from jobs.findings import Finding, Level
+from jobs.spec import MOST_CUSTOM_GPUS as MOST_CUSTOM_GPUS
+from jobs.spec import MOST_WORKERS as MOST_WORKERS
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority
 from pools.capacity import FULL_WORKER
 
-MOST_WORKERS = 1024
-MOST_CUSTOM_GPUS = 8192
+JOB_TYPES = ("training",)
+RESOURCE_TYPES = ("prepaid",)
 MOST_COMMAND_BYTES = 256 * 2**10
 MOST_VARIABLES = 200
 MOST_VALUE_BYTES = 32 * 2**10
 MOST_ENV_BYTES = 256 * 2**10
+MOST_MOUNTS = 64
 MOST_NAME = 128
 MOST_DESCRIPTION = 2000
 MOST_TAGS = 20
@@ -49,6 +52,7 @@ RESERVED_EXACTLY = ("/", "/home", "/workspace")
 def check(spec: JobSpec, facts: Facts) -> list[Finding]:
     """All findings about the fields, in the order of the form."""
     return [
+        *_kinds(spec),
         *_resources(spec, facts),
         *_image(spec, facts),
         *_command(spec),
@@ -78,6 +82,13 @@ def normal_path(path: str) -> str:
     """A mount path without doubled or trailing slashes."""
     normal = posixpath.normpath(path)
     return "/" + normal.lstrip("/") if path.startswith("/") else normal
+
+
+def _kinds(spec: JobSpec) -> Iterator[Finding]:
+    if spec.job_type not in JOB_TYPES:
+        yield Finding("invalid_choice", "job_type")
+    if spec.resource_type not in RESOURCE_TYPES:
+        yield Finding("invalid_choice", "resource_type")
 
 
 def _resources(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
@@ -198,6 +209,9 @@ def _environment(spec: JobSpec) -> Iterator[Finding]:
 
 def _mounts(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
     seen: dict[str, int] = {}
+    if len(spec.mounts) > MOST_MOUNTS:
+        yield Finding("too_many", "mounts", data={"most": MOST_MOUNTS})
+        return  # comparing each with each costs the square of their number
     for i, mount in enumerate(spec.mounts):
         volume = facts.volumes.get(mount.volume)
         if volume is None:

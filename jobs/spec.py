@@ -8,6 +8,9 @@ from typing import Any
 
 from pools.capacity import Shape
 
+MOST_WORKERS = 1024
+MOST_CUSTOM_GPUS = 8192
+
 
 @dataclass(frozen=True, slots=True)
 class EnvVar:
@@ -63,10 +66,10 @@ class JobSpec:
         return 1 if self.worker_count is None else self.worker_count
 
     def shape(self, spec_gpus: int | None) -> Shape | None:
-        """The GPUs asked for; None while the request does not say enough."""
+        """The GPUs asked for; None while the request does not say enough, or says a number out of range."""
         if self.custom_gpus is not None:
-            return Shape.of_custom(self.custom_gpus) if self.custom_gpus > 0 else None
-        if spec_gpus is None or self.workers_wanted < 1:
+            return Shape.of_custom(self.custom_gpus) if 1 <= self.custom_gpus <= MOST_CUSTOM_GPUS else None
+        if spec_gpus is None or not 1 <= self.workers_wanted <= MOST_WORKERS:
             return None
         return Shape.of_spec(spec_gpus, self.workers_wanted)
 

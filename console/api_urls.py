@@ -1,0 +1,35 @@
+"""Addresses of the REST API, below /api/v1/."""
+
+from django.urls import path, re_path
+from drf_spectacular.views import SpectacularAPIView
+
+from console.api import ApiRoot, NoSuchAddress
+from images import api as images
+from jobs.api import views as jobs
+from pools import api as pools
+from runs import api as runs
+from storage import api as storage
+from teams import api as teams
+
+urlpatterns = [
+    path("", ApiRoot.as_view(), name="api-root"),
+    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("auth/token/", teams.TokenView.as_view(), name="api-token"),
+    path("me/", teams.MeView.as_view(), name="api-me"),
+    path("zones/", pools.ZoneList.as_view(), name="api-zones"),
+    path("pools/", pools.PoolList.as_view(), name="api-pools"),
+    path("pools/<int:pk>/", pools.PoolDetail.as_view(), name="api-pool"),
+    path("pools/<int:pk>/nodes/", pools.NodeList.as_view(), name="api-nodes"),
+    path("pools/<int:pk>/queue/", jobs.PoolQueue.as_view(), name="api-queue"),
+    path("specs/", pools.SpecList.as_view(), name="api-specs"),
+    path("images/", images.ImageList.as_view(), name="api-images"),
+    path("volumes/", storage.VolumeList.as_view(), name="api-volumes"),
+    path("jobs/", jobs.JobList.as_view(), name="api-jobs"),
+    path("jobs/counts/", jobs.JobCounts.as_view(), name="api-job-counts"),
+    path("jobs/<str:key>/", jobs.JobDetail.as_view(), name="api-job"),
+    path("jobs/<str:key>/events/", jobs.EventList.as_view(), name="api-job-events"),
+    path("jobs/<str:key>/workers/", jobs.WorkerList.as_view(), name="api-job-workers"),
+    path("jobs/<str:key>/workers/<int:rank>/log/", runs.WorkerLog.as_view(), name="api-worker-log"),
+    path("jobs/<str:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),
+    re_path("", NoSuchAddress.as_view()),
+]

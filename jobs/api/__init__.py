@@ -1,0 +1,1 @@
+"""REST: creating, finding, watching and stopping jobs."""

@@ -1,0 +1,60 @@
+"""How one job is answered, and a request that breaks rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from rest_framework import exceptions
+
+from jobs.findings import Finding
+from jobs.models import Job
+from jobs.querysets import JobQuerySet
+from jobs.reading import job_waiting
+from jobs.serializers import JobSerializer
+from jobs.states import State
+from jobs.texts import finding_text
+from jobs.vault import InvalidToken, decrypt
+from teams.models import User
+
+
+def visible_jobs(user: Any) -> JobQuerySet:
+    """The jobs that the user may see, with what a row of a list needs."""
+    jobs: JobQuerySet = Job.objects.for_user(user)
+    return jobs.select_related("creator", "team").prefetch_related("tags", "attempts")
+
+
+def visible_job(user: Any, key: str) -> Job:
+    """Http404 for a stranger."""
+    job: Job = get_object_or_404(visible_jobs(user), key=key)
+    return job
+
+
+def job_answer(job: Job, user: User) -> dict[str, Any]:
+    """The job as its reader sees it."""
+    waiting = job.state == State.QUEUED and not job.stopping
+    place, waits_for = job_waiting(job) if waiting else (None, None)
+    context = {"private": private_values(job, user), "place": place, "waits_for": waits_for}
+    return dict(JobSerializer(job, context=context).data)
+
+
+def private_values(job: Job, user: User) -> dict[str, str | None]:
+    """Of the variables that the user entered; None where no key of the console opens one any more."""
+    return {v.name: _opened(v.ciphertext) for v in job.private_values.filter(owner=user)}
+
+
+def _opened(ciphertext: bytes | memoryview) -> str | None:
+    try:
+        return decrypt(ciphertext)
+    except InvalidToken:
+        return None
+
+
+def refusal(findings: Sequence[Finding]) -> exceptions.ValidationError:
+    """The errors of a request, under their fields and with the codes of the findings."""
+    errors: dict[str, list[exceptions.ErrorDetail]] = {}
+    for finding in findings:
+        text = finding_text(finding.code, finding.data)
+        errors.setdefault(finding.field, []).append(exceptions.ErrorDetail(text, code=finding.code))
+    return exceptions.ValidationError(errors)

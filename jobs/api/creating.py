@@ -1,0 +1,113 @@
+"""`POST jobs/`: from a body to a job or an estimate, once for each Idempotency-Key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext_lazy as _
+from rest_framework import exceptions, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api.answer import job_answer, private_values, refusal, visible_job
+from jobs.estimate import SHOWN_RANKS
+from jobs.idempotency import Call, OtherBody, UnderWay, claim, give_up, settle
+from jobs.models import IdempotencyKey
+from jobs.serializers import EstimateSerializer
+from jobs.services import RequestRefused, job_create, job_estimate
+from jobs.spec import MOST_WORKERS, JobSpec
+from teams.models import User
+
+HEADER = "Idempotency-Key"
+LONGEST_KEY = 200
+
+
+class CreateParams(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField(
+        default=False, help_text="Answer 200 with the estimate and store nothing."
+    )
+    ranks = serializers.ChoiceField(
+        choices=["all"], required=False, help_text="List all Workers of the estimate, not only the first 8."
+    )
+
+
+class KeyUsed(exceptions.APIException):
+    status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
+    default_code = "idempotency_key_used"
+    default_detail = _("This Idempotency-Key was used for another request.")
+
+
+class KeyBusy(exceptions.APIException):
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "idempotency_key_busy"
+    default_detail = _("The first request with this Idempotency-Key has not ended yet; ask again.")
+    wait = 1
+
+
+def estimate_answer(user: User, spec: JobSpec, ranks: str | None) -> Response:
+    shown = MOST_WORKERS if ranks == "all" else SHOWN_RANKS
+    return Response(EstimateSerializer(job_estimate(user=user, spec=spec, ranks=shown)).data)
+
+
+def create_answer(request: Request, user: User, spec: JobSpec) -> Response:
+    """201 with the job. ValidationError if rules are broken."""
+    key = _key(request)
+    try:
+        if key is None:
+            return Response(_created(user, spec), status=status.HTTP_201_CREATED)
+        return _create_once(Call(user, request.path, key, request.data), spec)
+    except RequestRefused as refused:
+        raise refusal(refused.findings) from refused
+
+
+def _key(request: Request) -> str | None:
+    key = request.headers.get(HEADER)
+    if key is not None and not (key.isascii() and key.isprintable() and 0 < len(key) <= LONGEST_KEY):
+        detail = _("1 to %(most)s printable ASCII characters.") % {"most": LONGEST_KEY}
+        raise exceptions.ValidationError({HEADER: [detail]})
+    return key
+
+
+def _created(user: User, spec: JobSpec) -> dict[str, Any]:
+    job = job_create(user=user, spec=spec)
+    return job_answer(visible_job(user, job.key), user)
+
+
+def _create_once(call: Call, spec: JobSpec) -> Response:
+    try:
+        row = claim(call)
+        if row.status is not None:
+            return _replayed(row, call.user)
+        answer = _settled(row, call.user, spec)
+    except OtherBody as error:
+        raise KeyUsed from error
+    except UnderWay as error:
+        raise KeyBusy from error
+    return Response(answer, status=status.HTTP_201_CREATED)
+
+
+def _settled(row: IdempotencyKey, user: User, spec: JobSpec) -> dict[str, Any]:
+    try:
+        with transaction.atomic():
+            answer = _created(user, spec)
+            settle(row, status.HTTP_201_CREATED, answer | {"env": _without_private(answer["env"])})
+    except BaseException:
+        give_up(row)
+        raise
+    return answer
+
+
+def _without_private(env: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What of the variables may be kept in clear."""
+    return [v | {"value": None} if v["private"] else v for v in env]
+
+
+def _replayed(row: IdempotencyKey, user: User) -> Response:
+    """The first answer, its private values put back from where they lie encrypted."""
+    answer: Any = row.answer
+    private = private_values(visible_job(user, answer["id"]), user)
+    for variable in answer["env"]:
+        if variable["private"]:
+            variable["value"] = private.get(variable["name"])
+    return Response(answer, status=row.status, headers={"Idempotent-Replayed": "true"})

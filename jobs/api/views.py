@@ -1,0 +1,170 @@
+"""The views of jobs and of the queues of pools."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.db.models import Count, F, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import exceptions, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from jobs.api.answer import job_answer, visible_job, visible_jobs
+from jobs.api.creating import HEADER, CreateParams, create_answer, estimate_answer
+from jobs.api.filters import CountsFilter, JobFilter, filtered
+from jobs.models import Job, JobEvent, Worker
+from jobs.serializers import (
+    CountsSerializer,
+    EstimateSerializer,
+    EventSerializer,
+    JobRequestSerializer,
+    JobRowSerializer,
+    JobSerializer,
+    WaitingSerializer,
+    WorkerSerializer,
+)
+from jobs.services import job_stop, may_stop
+from jobs.states import State
+from pools.models import Pool
+from teams.models import Membership, User
+from teams.rest import LARGEST, ApiView, ListView, Pages, StrictSerializer
+
+PRIORITY_STEP = 2**48  # more than there are jobs
+
+
+class JobPages(Pages):
+    ordering = "-id"
+    page_size = 50
+    max_page_size = 200
+
+
+class RankPages(Pages):
+    ordering = "rank"
+
+
+class QueuePages(Pages):
+    ordering = "place"
+
+
+class JobList(ListView):
+    """Jobs of the caller's teams, the newest first, and making one."""
+
+    pagination_class = JobPages
+    serializer_class = JobRowSerializer
+    query = {"GET": JobFilter, "POST": CreateParams}
+
+    def get_queryset(self) -> QuerySet[Job]:
+        return filtered(visible_jobs(self.request.user), self.asked)
+
+    @extend_schema(
+        request=JobRequestSerializer,
+        parameters=[
+            OpenApiParameter(
+                HEADER,
+                str,
+                OpenApiParameter.HEADER,
+                description="A repetition makes no second job.",
+            )
+        ],
+        responses={
+            201: JobSerializer,
+            200: OpenApiResponse(EstimateSerializer, description="With `dry_run=true`"),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        body = JobRequestSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        spec, user = body.job_spec(), cast(User, request.user)
+        if self.asked["dry_run"]:
+            return estimate_answer(user, spec, self.asked.get("ranks"))
+        return create_answer(request, user, spec)
+
+
+class JobCounts(ApiView):
+    """How many of the caller's teams' jobs are in which state."""
+
+    serializer_class = CountsSerializer
+    query = {"GET": CountsFilter}
+
+    def get(self, request: Request) -> Response:
+        jobs = filtered(Job.objects.for_user(request.user), self.asked).order_by()
+        counted = dict(jobs.values_list("state").annotate(n=Count("pk")))
+        counts = {str(state): counted.get(str(state), 0) for state in State}
+        return Response(CountsSerializer(counts | {"total": sum(counts.values())}).data)
+
+
+class JobDetail(ApiView):
+    """One job."""
+
+    serializer_class = JobSerializer
+
+    def get(self, request: Request, key: str) -> Response:
+        return Response(job_answer(visible_job(request.user, key), cast(User, request.user)))
+
+
+class NothingSerializer(StrictSerializer):
+    """A body without fields."""
+
+
+class JobStop(ApiView):
+    """Asks for the end of a job; one that has ended stays as it is. For its creator and team admins."""
+
+    serializer_class = NothingSerializer
+
+    @extend_schema(request=None, responses=JobSerializer)
+    def post(self, request: Request, key: str) -> Response:
+        NothingSerializer(data=request.data).is_valid(raise_exception=True)
+        user = cast(User, request.user)
+        job = visible_job(user, key)
+        if not may_stop(user=user, job=job):
+            raise exceptions.PermissionDenied
+        job_stop(job=job, actor=user)
+        return Response(job_answer(visible_job(user, key), user))
+
+
+class EventList(ListView):
+    """What happened to a job, the oldest first."""
+
+    serializer_class = EventSerializer
+
+    def get_queryset(self) -> QuerySet[JobEvent]:
+        job = get_object_or_404(Job.objects.for_user(self.request.user), key=self.kwargs["key"])
+        return JobEvent.objects.filter(job=job).select_related("actor")
+
+
+class AttemptParam(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField(
+        required=False, min_value=1, max_value=LARGEST, help_text="By default the latest."
+    )
+
+
+class WorkerList(ListView):
+    """The Workers of an attempt; none before the job was placed."""
+
+    pagination_class = RankPages
+    serializer_class = WorkerSerializer
+    query = {"GET": AttemptParam}
+
+    def get_queryset(self) -> QuerySet[Worker]:
+        job = get_object_or_404(Job.objects.for_user(self.request.user), key=self.kwargs["key"])
+        number = self.asked.get("attempt", job.attempt)
+        return Worker.objects.filter(attempt__job=job, attempt__number=number).select_related("attempt__job")
+
+
+class PoolQueue(ListView):
+    """The jobs that wait in a pool, in the order of the queue."""
+
+    pagination_class = QueuePages
+    serializer_class = WaitingSerializer
+
+    def get_queryset(self) -> QuerySet[Job]:
+        pool = get_object_or_404(Pool.objects.for_user(self.request.user), pk=self.kwargs["pk"])
+        place = F("priority") * PRIORITY_STEP + F("pk")
+        waiting: QuerySet[Job] = Job.objects.waiting().filter(pool=pool).annotate(place=place)
+        return waiting
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        teams = Membership.objects.filter(user=self.request.user.pk).values_list("team", flat=True)
+        return {**super().get_serializer_context(), "teams": set(teams)}

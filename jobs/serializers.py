@@ -1,0 +1,341 @@
+"""REST: the request as it comes in, and what is said about jobs, estimates and events.
+
+In answers a reference is an object with its id and name; people are told by their user name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.drainage import set_override
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from jobs.environment import worker_name
+from jobs.models import Job, JobEvent, Worker
+from jobs.rules import JOB_TYPES, RESOURCE_TYPES
+from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
+from jobs.states import PRIORITY_CODES, Framework, Priority, State
+from jobs.texts import event_text, finding_text, reason_text
+from teams.rest import StrictBooleanField, StrictIntegerField, StrictSerializer, StrictStringField
+from teams.serializers import NamedSerializer
+
+# More entries than these are no request, but an attack; what a request may have is a rule.
+MOST_ENTRIES = 10_000
+
+
+class CodeField(StrictStringField):
+    """One of a few codes: the schema lists them, the rules judge them."""
+
+    def __init__(self, *, codes: tuple[str, ...], **kwargs: Any) -> None:
+        super().__init__(nul=True, allow_blank=True, **kwargs)
+        self.codes = codes
+        set_override(self, "field", {"type": "string", "enum": list(codes)})
+
+
+def _optional_id() -> StrictIntegerField:
+    return StrictIntegerField(required=False, allow_null=True, default=None)
+
+
+def _text(**kwargs: Any) -> StrictStringField:
+    return StrictStringField(nul=True, allow_blank=True, **kwargs)
+
+
+class EnvVarRequestSerializer(StrictSerializer):
+    name = _text()
+    value = _text()
+    private = StrictBooleanField(default=False)
+
+
+class MountRequestSerializer(StrictSerializer):
+    server_owned = frozenset({"read_only"})
+
+    volume = StrictIntegerField()
+    mount_path = _text()
+
+
+class JobRequestSerializer(StrictSerializer):
+    """The body of `POST jobs/`. What is missing or wrong by a rule is a finding; here only forms count."""
+
+    server_owned = frozenset(
+        {
+            *("id", "state", "finished", "deploy_step", "reason", "creator", "total_gpus", "attempt"),
+            *("restarts", "exit_code", "first_failure", "queue", "findings", "origin"),
+            *("stop_requested_at", "created_at", "started_at", "ended_at"),
+        }
+    )
+
+    job_type = CodeField(codes=JOB_TYPES, default="training")
+    resource_type = CodeField(codes=RESOURCE_TYPES, default="prepaid")
+    team = _optional_id()
+    pool = _optional_id()
+    spec = _optional_id()
+    worker_count = _optional_id()
+    custom_gpus = _optional_id()
+    flavor = _optional_id()
+    rdma = StrictBooleanField(default=False)
+    image = _optional_id()
+    framework = CodeField(codes=tuple(map(str, Framework)), default="single")
+    command = _text(default="")
+    env = EnvVarRequestSerializer(many=True, default=list, max_length=MOST_ENTRIES)  # type: ignore[call-arg]
+    public_data = StrictBooleanField(default=False)
+    mounts = MountRequestSerializer(many=True, default=list, max_length=MOST_ENTRIES)  # type: ignore[call-arg]
+    name = _text(default="")
+    description = _text(default="")
+    tags = serializers.ListField(child=_text(), default=list, max_length=MOST_ENTRIES)
+    priority = CodeField(codes=PRIORITY_CODES, default="normal")
+    stop_grace_seconds = StrictIntegerField(default=30)
+
+    def job_spec(self) -> JobSpec:
+        """The request as the rest of the console knows it."""
+        fields = dict(self.validated_data)
+        fields["command"] = unix_newlines(fields["command"])
+        fields["env"] = tuple(EnvVar(**variable) for variable in fields["env"])
+        fields["mounts"] = tuple(MountSpec(**mount) for mount in fields["mounts"])
+        fields["tags"] = tuple(fields["tags"])
+        return JobSpec(**fields)
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    """A code with its data, and the sentence in the reader's language."""
+
+    code = serializers.CharField()
+    data = serializers.DictField()  # type: ignore[assignment]
+    message = serializers.SerializerMethodField()
+
+    def get_message(self, reason: Any) -> str:
+        code, data = _code_and_data(reason)
+        return reason_text(code, data)
+
+
+class FindingSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    level = serializers.ChoiceField(choices=["error", "warning", "hint"])
+    field = serializers.CharField()
+    data = serializers.DictField()  # type: ignore[assignment]
+    message = serializers.SerializerMethodField()
+
+    def get_message(self, finding: Any) -> str:
+        return finding_text(*_code_and_data(finding))
+
+
+def _code_and_data(said: Any) -> tuple[str, dict[str, Any]]:
+    """Of a stored reason or finding, or of one just made."""
+    return (said["code"], said["data"]) if isinstance(said, dict) else (said.code, dict(said.data))
+
+
+def _shown(serializer: Any) -> dict[str, Any]:
+    return dict(serializer.data)
+
+
+class QueuePlaceSerializer(serializers.Serializer[Any]):
+    position = serializers.IntegerField(help_text="Counts from 1.")
+    ahead = serializers.IntegerField(help_text="Waiting jobs before it.")
+    gpus_ahead = serializers.IntegerField()
+
+
+class WorkerPlaceSerializer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField()
+    gpus = serializers.IntegerField()
+    node = serializers.CharField(allow_null=True)
+
+
+class EnvironmentSerializer(serializers.Serializer[Any]):
+    """Variables equal in all Workers, and those of each rank. Null: private, or known only once placed."""
+
+    common = serializers.DictField(child=serializers.CharField(allow_null=True), source="environment_common")
+    ranks = serializers.ListField(
+        child=serializers.DictField(child=serializers.CharField(allow_null=True)), source="environment_ranks"
+    )
+
+
+class EstimateSerializer(serializers.Serializer[Any]):
+    valid = serializers.BooleanField()
+    startable = serializers.IntegerField(allow_null=True)
+    unit = serializers.ChoiceField(choices=["workers", "gpus"])
+    wanted = serializers.IntegerField(allow_null=True)
+    starts_now = serializers.BooleanField()
+    total_gpus = serializers.IntegerField(allow_null=True)
+    idle_gpus = serializers.IntegerField(allow_null=True)
+    workers = WorkerPlaceSerializer(many=True)
+    queue = QueuePlaceSerializer(allow_null=True)
+    reason = ReasonSerializer(allow_null=True)
+    rdma_allowed = serializers.BooleanField()
+    environment = EnvironmentSerializer(source="*")
+    findings = FindingSerializer(many=True)
+
+
+class FrozenSpecSerializer(NamedSerializer):
+    gpus = serializers.IntegerField()
+
+
+class FrozenImageSerializer(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    reference = serializers.CharField()
+    digest = serializers.CharField()
+
+
+class FailureSerializer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField()
+    exit_code = serializers.IntegerField(allow_null=True)
+    signal = serializers.IntegerField(allow_null=True)
+
+
+class JobRowSerializer(serializers.Serializer[Job]):
+    """A job in a list. Tags, attempts, creator and team are prefetched.
+
+    Of a waiting job, place and reason are only told with the job itself.
+    """
+
+    id = serializers.CharField(source="key")
+    name = serializers.CharField()
+    description = serializers.CharField()
+    tags = serializers.SerializerMethodField()
+    state = serializers.ChoiceField(choices=[str(state) for state in State])
+    finished = serializers.BooleanField()
+    deploy_step = serializers.CharField()
+    reason: serializers.Field[Any, Any, Any, Any] = ReasonSerializer(allow_null=True)
+    creator = serializers.CharField(source="creator.username")
+    team = NamedSerializer()
+    job_type = serializers.ChoiceField(source="request.job_type", choices=JOB_TYPES)
+    resource_type = serializers.ChoiceField(source="request.resource_type", choices=RESOURCE_TYPES)
+    pool = NamedSerializer(source="frozen.pool")
+    flavor = NamedSerializer(source="frozen.flavor")
+    spec = FrozenSpecSerializer(source="frozen.spec", allow_null=True)
+    worker_count = serializers.IntegerField(source="shape.workers")
+    custom_gpus = serializers.IntegerField(source="request.custom_gpus", allow_null=True)
+    total_gpus = serializers.IntegerField()
+    rdma = serializers.BooleanField(source="request.rdma")
+    image = FrozenImageSerializer(source="frozen.image")
+    framework = serializers.ChoiceField(choices=[str(framework) for framework in Framework])
+    public_data = serializers.BooleanField(source="request.public_data")
+    priority = serializers.SerializerMethodField()
+    stop_grace_seconds = serializers.IntegerField(source="request.stop_grace_seconds")
+    attempt = serializers.IntegerField(help_text="0 while it was never placed.")
+    restarts = serializers.SerializerMethodField()
+    exit_code = serializers.IntegerField(allow_null=True)
+    first_failure = serializers.SerializerMethodField()
+    stop_requested_at = serializers.DateTimeField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def get_tags(self, job: Job) -> list[str]:
+        return [tag.name for tag in sorted(job.tags.all(), key=lambda tag: tag.pk)]
+
+    @extend_schema_field({"type": "string", "enum": list(PRIORITY_CODES)})
+    def get_priority(self, job: Job) -> str:
+        return Priority(job.priority).label_code
+
+    def get_restarts(self, job: Job) -> int:
+        return max(job.attempt - 1, 0)
+
+    @extend_schema_field(FailureSerializer(allow_null=True))
+    def get_first_failure(self, job: Job) -> dict[str, Any] | None:
+        current = (a.first_failure for a in job.attempts.all() if a.number == job.attempt)
+        return next(current, None)
+
+
+class EnvVarSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    value = serializers.CharField(allow_null=True, help_text="Null: private, and entered by somebody else.")
+    private = serializers.BooleanField()
+
+
+class MountSerializer(serializers.Serializer[Any]):
+    volume = serializers.IntegerField()
+    mount_path = serializers.CharField()
+    read_only = serializers.BooleanField()  # type: ignore[assignment]
+
+
+class JobSerializer(JobRowSerializer):
+    """A job with everything. `place` and `waits_for` of the context are those of a waiting one, and
+    `private` the values of its private variables that the reader has entered."""
+
+    reason = serializers.SerializerMethodField()
+    queue = serializers.SerializerMethodField()
+    command = serializers.CharField(source="request.command")
+    env = serializers.SerializerMethodField()
+    mounts = MountSerializer(many=True, source="frozen.mounts")
+    findings = FindingSerializer(many=True)
+
+    @extend_schema_field(ReasonSerializer(allow_null=True))
+    def get_reason(self, job: Job) -> dict[str, Any] | None:
+        reason = job.reason or self.context.get("waits_for")
+        return _shown(ReasonSerializer(reason)) if reason else None
+
+    @extend_schema_field(QueuePlaceSerializer(allow_null=True))
+    def get_queue(self, job: Job) -> dict[str, Any] | None:
+        place = self.context.get("place")
+        return _shown(QueuePlaceSerializer(place)) if place else None
+
+    @extend_schema_field(EnvVarSerializer(many=True))
+    def get_env(self, job: Job) -> list[dict[str, Any]]:
+        private = self.context.get("private", {})
+        return [
+            {**v, "value": private.get(v["name"]) if v["private"] else v["value"]} for v in job.request["env"]
+        ]
+
+
+class WorkerSerializer(serializers.Serializer[Worker]):
+    rank = serializers.IntegerField()
+    name = serializers.SerializerMethodField()
+    attempt = serializers.IntegerField(source="attempt.number")
+    node = serializers.CharField(source="node_name")
+    gpus = serializers.ListField(child=serializers.IntegerField(), help_text="Indices on the node.")
+    exit_code = serializers.IntegerField(allow_null=True)
+    signal = serializers.IntegerField(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+
+    def get_name(self, worker: Worker) -> str:
+        return worker_name(worker.attempt.job.key, worker.rank)
+
+
+class EventSerializer(serializers.Serializer[JobEvent]):
+    at = serializers.DateTimeField()
+    code = serializers.CharField()
+    message = serializers.SerializerMethodField()
+    actor = serializers.SerializerMethodField()
+    data = serializers.DictField()  # type: ignore[assignment]
+
+    def get_message(self, event: JobEvent) -> str:
+        return event_text(event.code, event.data)
+
+    @extend_schema_field(OpenApiTypes.STR)
+    def get_actor(self, event: JobEvent) -> str | None:
+        return event.actor.username if event.actor else None
+
+
+class WaitingSerializer(serializers.Serializer[Job]):
+    """A place in a queue. Of other teams' jobs only what takes up room is told."""
+
+    id = serializers.SerializerMethodField()
+    name = serializers.SerializerMethodField()
+    priority = serializers.SerializerMethodField()
+    total_gpus = serializers.IntegerField()
+    waiting_since = serializers.DateTimeField(source="created_at")
+
+    def get_id(self, job: Job) -> str | None:
+        return job.key if self._mine(job) else None
+
+    def get_name(self, job: Job) -> str | None:
+        return job.name if self._mine(job) else None
+
+    @extend_schema_field({"type": "string", "enum": list(PRIORITY_CODES)})
+    def get_priority(self, job: Job) -> str:
+        return Priority(job.priority).label_code
+
+    def _mine(self, job: Job) -> bool:
+        return job.team_id in self.context["teams"]
+
+
+class CountsSerializer(serializers.Serializer[Any]):
+    queued = serializers.IntegerField()
+    deploying = serializers.IntegerField()
+    running = serializers.IntegerField()
+    succeeded = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    stopped = serializers.IntegerField()
+    total = serializers.IntegerField()

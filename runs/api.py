@@ -1,0 +1,96 @@
+"""REST: the logs of Workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import exceptions, serializers, status
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+
+from engines.base import AttemptKey, EngineError, LogChunk
+from jobs.models import Job, Worker
+from runs.registry import engine_of
+from teams.rest import LARGEST, ApiView
+
+DEFAULT_BYTES = 2**20
+MOST_BYTES = 8 * 2**20
+
+
+class LogParams(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField(
+        required=False, min_value=1, max_value=LARGEST, help_text="By default the latest."
+    )
+    offset = serializers.IntegerField(
+        required=False, min_value=0, max_value=LARGEST, help_text="The first byte."
+    )
+    tail = serializers.IntegerField(
+        required=False, min_value=1, max_value=MOST_BYTES, help_text="Only so many bytes from the end."
+    )
+    limit = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_BYTES,
+        help_text="The most bytes; 1 MiB by default.",
+    )
+
+    def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if "offset" in asked and "tail" in asked:
+            raise serializers.ValidationError({"tail": [_("Cannot be given together with “offset”.")]})
+        return asked
+
+
+class LogUnreadable(exceptions.APIException):
+    status_code = status.HTTP_503_SERVICE_UNAVAILABLE
+    default_code = "log_unreadable"
+    default_detail = _("The log cannot be read now; try again.")
+
+
+class WorkerLog(ApiView):
+    """The output of one Worker, byte by byte as it was written."""
+
+    query = {"GET": LogParams}
+    serializer_class = None
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[Any, str]:
+        """Errors are JSON whatever text the caller accepts."""
+        return JSONRenderer(), "application/json"
+
+    @extend_schema(
+        responses={
+            (200, "text/plain"): OpenApiResponse(
+                OpenApiTypes.STR,
+                description="Headers: `X-Log-Offset` of the first byte, `X-Log-Size` of the whole log now, "
+                "`X-Log-Complete`: whether nothing will be added.",
+            )
+        }
+    )
+    def get(self, request: Request, key: str, rank: int) -> HttpResponse:
+        job: Job = get_object_or_404(Job.objects.for_user(request.user).select_related("pool"), key=key)
+        number = self.asked.get("attempt", job.attempt)
+        if number == 0 and rank < job.shape.workers:
+            chunk = LogChunk(b"", 0, 0, complete=job.finished)  # it was never placed
+        else:
+            get_object_or_404(Worker, attempt__job=job, attempt__number=number, rank=rank)
+            chunk = self._read(job, number, rank)
+        headers = {
+            "X-Log-Offset": str(chunk.offset),
+            "X-Log-Size": str(chunk.size),
+            "X-Log-Complete": "true" if chunk.complete else "false",
+            "Cache-Control": "private, no-cache",
+        }
+        return HttpResponse(chunk.data, content_type="text/plain; charset=utf-8", headers=headers)
+
+    def _read(self, job: Job, number: int, rank: int) -> LogChunk:
+        tail = self.asked.get("tail")
+        offset = -tail if tail else self.asked.get("offset", 0)
+        limit = self.asked.get("limit", tail or DEFAULT_BYTES)
+        try:
+            return engine_of(job.pool.engine).read_log(AttemptKey(job.key, number), rank, offset, limit)
+        except EngineError as error:
+            raise LogUnreadable from error

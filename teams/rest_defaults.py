@@ -1,0 +1,62 @@
+"""What REST_FRAMEWORK in the settings names: who is calling, and how bodies are read.
+
+Apart from `teams.rest`, because Django REST framework imports these before it has views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import IO, Any
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+from rest_framework import authentication, exceptions, parsers
+from rest_framework.request import Request
+
+from teams.services import token_user
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Token …`"""
+
+    keyword = "Token"
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        words = authentication.get_authorization_header(request).split()
+        if not words or words[0].lower() != self.keyword.lower().encode():
+            return None
+        if len(words) != 2:
+            raise exceptions.AuthenticationFailed(_("The Authorization header is “Token <token>”."))
+        user = token_user(token=words[1].decode("ascii", "replace"))
+        if user is None:
+            raise exceptions.AuthenticationFailed(_("This token is unknown or has expired."))
+        return user, words[1]
+
+    def authenticate_header(self, request: Request) -> str:
+        return self.keyword
+
+
+class BodyTooLarge(exceptions.APIException):
+    status_code = 413
+    default_detail = _("The body is larger than the console takes.")
+    default_code = "body_too_large"
+
+
+class JsonParser(parsers.JSONParser):
+    """JSON of at most DATA_UPLOAD_MAX_MEMORY_SIZE bytes; too deep a nesting is a mistake, not a crash."""
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        body = stream.read(most + 1)
+        if len(body) > most:
+            raise BodyTooLarge
+        try:
+            return super().parse(BytesIO(body), media_type, parser_context)
+        except RecursionError as error:
+            raise exceptions.ParseError(_("The JSON is nested too deeply.")) from error
