@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from images.models import Image
+from jobs.estimate import QueuePlace, waiting_reason
 from jobs.facts import (
     Facts,
     FlavorFacts,
@@ -20,7 +22,9 @@ from jobs.facts import (
     VolumeFacts,
     WaitingFacts,
 )
+from jobs.findings import Reason
 from jobs.models import Job, WaitingTotal
+from jobs.queue import WaitingClass
 from jobs.rules import flavor_of, spec_of
 from jobs.spec import JobSpec
 from jobs.states import State
@@ -152,3 +156,18 @@ def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, 
 def _landing(flavor_id: int, gpus: int, most: int) -> Sequence[IdleNode]:
     rows = Node.objects.landing(flavor_id, gpus, most).values_list("name", "pk", "idle")
     return [IdleNode(*row) for row in rows]
+
+
+def job_waiting(job: Job) -> tuple[QueuePlace, Reason | None]:
+    """The place of a waiting job in its pool's queue, and why it waits; None if the next cycle starts it."""
+    earlier = Q(priority__lt=job.priority) | Q(priority=job.priority, pk__lt=job.pk)
+    ahead = Job.objects.filter(earlier, pool=job.pool_id, state=State.QUEUED).aggregate(
+        jobs=Count("pk"), gpus=Coalesce(Sum("total_gpus"), 0)
+    )
+    place = QueuePlace(ahead["jobs"] + 1, ahead["jobs"], ahead["gpus"])
+    pool = pool_read(job.pool_id, None)
+    if pool is None:
+        return place, None
+    facts = Facts(now=timezone.now(), teams=frozenset(), pool=pool, waiting=waiting_read(pool.id))
+    mine = WaitingClass(job.flavor_id, job.priority, job.team_id, job.shape, (job.pk,))
+    return place, waiting_reason(facts, pool, mine)

@@ -2,12 +2,159 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+import codecs
+import re
+from dataclasses import dataclass, replace
+from typing import Any
 
-from engines.base import Protection
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.cache import patch_vary_headers
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+
+from engines.base import AttemptKey, EngineError, LogChunk, Protection
+from jobs.models import Job, Worker
+from jobs.views.parts import signed_in
 from runs.registry import engine_of
+
+TAIL_BYTES = 64 * 2**10
+LONG_LINE_BYTES = 16 * 2**10  # a line that goes on for longer is shown in pieces
+NOT_CHANGED = 204
+FAR_BEHIND_BYTES = 2**20
+SHOWN_WORKERS = 64
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles and links
+    r"|\x1b[@-_]?"
+)
+_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "�")
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """Whole lines, and the line that is still being written; `offset` is where the latter begins."""
+
+    lines: str
+    last: str
+    offset: int
+    size: int
+    complete: bool
+    cut_before: int = 0
+    cut_after: int = 0
 
 
 def protection(request: HttpRequest) -> dict[str, Protection]:
     """Context of every page: whether jobs run unprotected here."""
     return {"protection": engine_of("local").protection()}
+
+
+@require_safe
+def worker_log(request: HttpRequest, key: str, rank: int) -> HttpResponse:
+    """The end of a Worker's log. The page asks again from where it ended (`offset`) and adds to it."""
+    if not request.user.is_authenticated:
+        return HttpResponse(status=401) if _is_part(request) else redirect_to_login(request.path)
+    job = get_object_or_404(Job.objects.for_user(signed_in(request)).select_related("pool"), key=key)
+    asked, offset = _number(request.GET.get("attempt")), _number(request.GET.get("offset"))
+    attempt = asked or job.attempt
+    ranks = Worker.objects.filter(attempt__job=job, attempt__number=attempt).order_by("rank")
+    if (rank or attempt != job.attempt) and not ranks.filter(rank=rank).exists():
+        raise Http404
+    chunk = _read(job, attempt, rank, offset)
+    if offset is not None and not chunk.complete and request.GET.get("size") == str(chunk.size):
+        return HttpResponse(status=NOT_CHANGED)
+    adds = offset is not None and (asked, offset) == (attempt, chunk.offset)
+    log = log_part(chunk, fresh=not adds)
+    context = {
+        "job": job,
+        "rank": rank,
+        "attempt": attempt,
+        "workers": list(ranks.values_list("rank", flat=True)[:SHOWN_WORKERS]),
+        "log": log,
+        "adds": adds,
+        "place": f"{attempt}-{rank}",
+        "next": urlencode({"attempt": attempt, "offset": log.offset, "size": log.size}),
+    }
+    return _answer(request, context, polled=offset is not None)
+
+
+def _is_part(request: HttpRequest) -> bool:
+    return bool(request.headers.get("HX-Request"))
+
+
+def _answer(request: HttpRequest, context: dict[str, Any], polled: bool) -> HttpResponse:
+    """A part for htmx, what is new or the whole log anew; a page of its own for everybody else."""
+    part = "#more" if context["adds"] else "#log"
+    answer = render(request, "runs/log.html" + (part if _is_part(request) else ""), context)
+    if polled and not context["adds"]:
+        answer["HX-Retarget"] = answer["HX-Reselect"] = "#log"
+        answer["HX-Reswap"] = "outerHTML"
+    answer["Cache-Control"] = "no-store"
+    patch_vary_headers(answer, ["HX-Request"])
+    return answer
+
+
+def _read(job: Job, attempt: int, rank: int, offset: int | None) -> LogChunk:
+    """From `offset` on, or the tail: at the beginning, and for a reader who is far behind."""
+    over = job.finished or attempt < job.attempt
+    chunk = LogChunk(b"", 0, 0, complete=over)
+    if not attempt:
+        return chunk
+    engine, key = engine_of(job.pool.engine), AttemptKey(job.key, attempt)
+    try:
+        if offset is not None:
+            chunk = engine.read_log(key, rank, offset, TAIL_BYTES)
+        if offset is None or chunk.size - chunk.offset > FAR_BEHIND_BYTES:
+            chunk = engine.read_log(key, rank, -TAIL_BYTES, TAIL_BYTES)
+    except EngineError:
+        return chunk
+    return replace(chunk, complete=chunk.complete or over)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) < 16 else None
+
+
+def log_part(chunk: LogChunk, fresh: bool) -> LogPart:
+    """What to show of a chunk. A `fresh` one out of the middle begins with its first whole line."""
+    data, offset = chunk.data, chunk.offset
+    if fresh and offset:
+        skip = data.find(b"\n") + 1 or _broken_start(data)
+        data, offset = data[skip:], offset + skip
+    end = data.rfind(b"\n") + 1
+    at_end = offset + len(data) >= chunk.size
+    if len(data) - end > LONG_LINE_BYTES or (chunk.complete and at_end):
+        end = len(data) - (0 if chunk.complete and at_end else _broken_end(data))
+    return LogPart(
+        lines=readable(data[:end]),
+        last=readable(data[end:]),
+        offset=offset + end,
+        size=chunk.size,
+        complete=chunk.complete and at_end,
+        cut_before=offset if fresh else 0,
+        cut_after=chunk.cut_bytes,
+    )
+
+
+def readable(data: bytes) -> str:
+    """Output for a terminal as lines: without escapes; a line that was written over in its last state."""
+    text = _ESCAPES.sub("", data.decode("utf-8", "replace"))
+    return "\n".join(_overwritten(line) for line in text.split("\n")).translate(_CONTROLS)
+
+
+def _overwritten(line: str) -> str:
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+def _broken_start(data: bytes) -> int:
+    """How many bytes at the start belong to a character that began before."""
+    return next((i for i, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
+
+
+def _broken_end(data: bytes) -> int:
+    """How many bytes at the end belong to a character that is not complete yet."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data[-4:])
+    return len(decoder.getstate()[0])

@@ -1,0 +1,32 @@
+"""Home, health and sign-in."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LoginView
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    return redirect("jobs")
+
+
+@never_cache
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """200 while the database answers; an error of the database becomes a 503."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except Exception:  # whatever keeps the database from answering, the answer is the same
+        return HttpResponse("no database", status=503, content_type="text/plain")
+    return HttpResponse("ok", content_type="text/plain")
+
+
+class SignIn(LoginView):
+    template_name = "console/login.html"
+    redirect_authenticated_user = True

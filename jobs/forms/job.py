@@ -1,0 +1,289 @@
+"""The form of a new job. It is always bound: an empty one to what a new job starts from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+from django.utils.functional import lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from jobs import rules
+from jobs.environment import parse_text
+from jobs.findings import Finding
+from jobs.forms.offer import Offer, offer_read
+from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
+from jobs.states import Framework, Priority
+from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, finding_text
+from teams.models import User
+
+MOST_ID = 2**62
+TAG_BREAKS = re.compile(r"[,，\n]")
+
+
+@dataclass(slots=True)
+class Row:
+    """A row as typed: variable and value, or volume and mount path. `at` is its index in the request."""
+
+    left: str
+    right: str
+    at: int | None = None
+    errors: list[str] = field(default_factory=list)
+    focus: bool = False
+
+    @property
+    def empty(self) -> bool:
+        return not (self.left.strip() or self.right.strip())
+
+
+def _whole(label: Any, least: int, most: int, **more: Any) -> forms.IntegerField:
+    said = lazy(finding_text, str)("out_of_range", {"least": least, "most": most})
+    return forms.IntegerField(
+        label=label,
+        required=False,
+        min_value=least,
+        max_value=most,
+        error_messages={"min_value": said, "max_value": said},
+        **more,
+    )
+
+
+def _id(label: Any, widget: type[forms.Select] = forms.Select) -> forms.IntegerField:
+    return forms.IntegerField(label=label, required=False, min_value=1, max_value=MOST_ID, widget=widget)
+
+
+def _text(label: Any, rows: int = 0, *, strip: bool = False, **attrs: str) -> forms.CharField:
+    widget = forms.Textarea(attrs={"rows": rows, **attrs}) if rows else forms.TextInput(attrs=attrs)
+    return forms.CharField(label=label, required=False, strip=strip, widget=widget)
+
+
+class JobForm(forms.Form):
+    """What was typed becomes a `JobSpec`; what the rules say of that comes back beside the fields."""
+
+    team = _id(gettext_lazy("Team"))
+    pool = _id(gettext_lazy("Resource pool"))
+    spec = _id(gettext_lazy("Worker spec"))
+    worker_count = _whole(gettext_lazy("Workers"), 1, rules.MOST_WORKERS)
+    custom = forms.BooleanField(label=gettext_lazy("Custom GPU count"), required=False)
+    custom_gpus = _whole(gettext_lazy("Number of GPUs"), 1, rules.MOST_CUSTOM_GPUS)
+    flavor = _id(gettext_lazy("Node flavor"))
+    rdma = forms.BooleanField(label="RDMA", required=False)
+    image = _id(gettext_lazy("Image"))
+    framework = forms.CharField(
+        label=gettext_lazy("Distributed framework"),
+        required=False,
+        widget=forms.RadioSelect(choices=list(FRAMEWORK_LABELS.items())),
+    )
+    command = _text(gettext_lazy("Start command"), 8, spellcheck="false", autocapitalize="off")
+    env_text = _text(gettext_lazy("Environment variables"), 2, spellcheck="false", autocapitalize="off")
+    public_data = forms.BooleanField(label=gettext_lazy("Public data"), required=False)
+    name = _text(gettext_lazy("Job name"), strip=True, autocomplete="off")
+    description = _text(gettext_lazy("Description"), 2)
+    tags = _text(gettext_lazy("Tags"), autocomplete="off")
+    priority = forms.CharField(
+        label=gettext_lazy("Priority"),
+        required=False,
+        widget=forms.Select(choices=list(PRIORITY_LABELS.items())),
+    )
+    stop_grace_seconds = _whole(gettext_lazy("Grace time when stopped (s)"), 0, rules.MOST_GRACE_SECONDS)
+    token = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+    def __init__(self, user: User, data: QueryDict | MultiValueDict[str, Any] | None = None) -> None:
+        self.user = user
+        super().__init__(data=_start(user) if data is None else data)
+        self.private_rows = self._rows("private_name", "private_value")
+        self.mount_rows = self._rows("mount_volume", "mount_path")
+        self.mounts_errors: list[str] = []
+        self.full_clean()
+        self.offer = offer_read(user, self.cleaned_data.get("team"), self.cleaned_data.get("pool"))
+        self._offer_choices()
+        self._spec = self._request()
+        self.unclear = self._unclear()
+
+    def job_spec(self) -> JobSpec:
+        """The request; what could not be understood is left out of it, and is an error of the form."""
+        return self._spec
+
+    def accept(self, findings: Iterable[Finding]) -> None:
+        """Shows findings beside their fields; a field with an error of its own keeps just that."""
+        own = set(self.errors)
+        for finding in findings:
+            text = finding_text(finding.code, finding.data)
+            if (row := self._row_of(finding.field)) is not None:
+                row.errors.append(text)
+            elif finding.field == "mounts":
+                self.mounts_errors.append(text)
+            elif (name := self.field_of(finding.field)) not in own:
+                self.add_error(name, text)
+
+    def field_of(self, path: str) -> str:
+        """The form's field for a field of the request: `env.3.name` is in `env_text`."""
+        head = path.partition(".")[0]
+        return {"env": "env_text"}.get(head, head)
+
+    def anchor_of(self, path: str) -> str:
+        """The id of the element in which the field of the request is found."""
+        head = path.partition(".")[0]
+        if self._row_of(path) is not None:
+            return "private-rows" if head == "env" else "mount-rows"
+        return {"mounts": "mount-rows", "spec": "spec-part", "framework": "framework"}.get(
+            head, f"id_{self.field_of(path)}"
+        )
+
+    def label_of(self, path: str) -> str:
+        head = path.partition(".")[0]
+        if self._row_of(path) is not None and head == "env":
+            return _("Private variables")
+        if head == "mounts":
+            return _("High-performance storage")
+        return str(self.fields[self.field_of(path)].label)
+
+    def mark(self) -> None:
+        """Makes the errors visible in the controls, with the focus on the first of them."""
+        in_order = [name for name in self.fields if name in self.errors]
+        for name in in_order:
+            attrs = self.fields[name].widget.attrs
+            attrs["class"] = f"{attrs.get('class', '')} is-invalid"
+        rows = [row for row in (*self.private_rows, *self.mount_rows) if row.errors]
+        early = list(self.fields).index("public_data")
+        if in_order and not (rows and list(self.fields).index(in_order[0]) >= early):
+            self.fields[in_order[0]].widget.attrs["autofocus"] = True
+        elif rows:
+            rows[0].focus = True
+
+    def _unclear(self) -> list[tuple[str, str]]:
+        """(field, message) of what could not be understood at all, such as a number that is none."""
+        typed = [(name, str(text)) for name, texts in self.errors.items() for text in texts]
+        return typed + [("mounts", text) for row in self.mount_rows for text in row.errors]
+
+    def _rows(self, left: str, right: str) -> list[Row]:
+        data: Any = self.data
+        lefts, rights = data.getlist(left), data.getlist(right)
+        size = max(len(lefts), len(rights))
+        padded = [[*values, *[""] * (size - len(values))] for values in (lefts, rights)]
+        rows = [Row(*pair) for pair in zip(*padded, strict=True)]
+        return [*(row for row in rows if not row.empty), Row("", "")]
+
+    def _row_of(self, path: str) -> Row | None:
+        head, _dot, rest = path.partition(".")
+        rows = {"env": self.private_rows, "mounts": self.mount_rows}.get(head, [])
+        at = rest.partition(".")[0]
+        return next((row for row in rows if at.isdecimal() and row.at == int(at)), None)
+
+    def _request(self) -> JobSpec:
+        values = self.cleaned_data
+        custom = bool(values.get("custom"))
+        for unused in ("spec", "worker_count") if custom else ("custom_gpus", "flavor"):
+            self.errors.pop(unused, None)
+        self._require("custom_gpus" if custom else "worker_count")
+        grace = values.get("stop_grace_seconds")
+        return JobSpec(
+            team=values.get("team"),
+            pool=values.get("pool"),
+            image=values.get("image"),
+            command=unix_newlines(values.get("command", "")),
+            name=values.get("name", ""),
+            spec=None if custom else values.get("spec"),
+            worker_count=None if custom else values.get("worker_count"),
+            custom_gpus=(values.get("custom_gpus") or 1) if custom else None,
+            flavor=values.get("flavor") if custom and len(self.offer.flavors) > 1 else None,
+            rdma=bool(values.get("rdma")),
+            framework=values.get("framework") or Framework.SINGLE.value,
+            env=self._env(),
+            public_data=bool(values.get("public_data")),
+            mounts=self._mounts(),
+            description=unix_newlines(values.get("description", "")),
+            tags=tuple(tag.strip() for tag in TAG_BREAKS.split(values.get("tags", "")) if tag.strip()),
+            priority=values.get("priority") or Priority.NORMAL.label_code,
+            stop_grace_seconds=30 if grace is None else grace,
+        )
+
+    def _require(self, name: str) -> None:
+        if name not in self.errors and self.cleaned_data.get(name) is None:
+            self.add_error(name, finding_text("required", {}))
+
+    def _env(self) -> tuple[EnvVar, ...]:
+        variables, findings = parse_text(self.cleaned_data.get("env_text", ""))
+        for finding in findings:
+            self.add_error("env_text", finding_text(finding.code, finding.data))
+        for row in self.private_rows:
+            if not row.empty:
+                row.at = len(variables)
+                variables.append(EnvVar(row.left.strip(), unix_newlines(row.right), private=True))
+        return tuple(variables)
+
+    def _mounts(self) -> tuple[MountSpec, ...]:
+        mounts: list[MountSpec] = []
+        for row in self.mount_rows:
+            if row.empty:
+                continue
+            if row.left.isdecimal() and 0 < int(row.left) < MOST_ID:
+                row.at = len(mounts)
+                mounts.append(MountSpec(int(row.left), row.right.strip()))
+            else:
+                row.errors.append(_("Choose a volume, or empty the mount path."))
+        return tuple(mounts)
+
+    def _offer_choices(self) -> None:
+        none = ("", _("— choose —"))
+        self._choices("team", [none, *((t.pk, t.name) for t in self.offer.teams)])
+        self._choices("pool", [none, *((p.id, _pool_label(p)) for p in self.offer.pools)])
+        self._choices("flavor", [none, *((f.id, f"{f.name} · {f.gpu_model}") for f in self.offer.flavors)])
+        self._choices("image", [none, *_image_groups(self.offer)])
+        for name, form_field in self.fields.items():
+            widget = form_field.widget
+            if isinstance(widget, forms.Select) and name != "framework":
+                widget.attrs["class"] = "form-select"
+            elif not isinstance(widget, forms.CheckboxInput | forms.HiddenInput | forms.RadioSelect):
+                widget.attrs["class"] = "form-control"
+
+    def _choices(self, name: str, choices: Sequence[Any]) -> None:
+        widget = self.fields[name].widget
+        if isinstance(widget, forms.Select):
+            widget.choices = choices
+
+
+def _pool_label(pool: Any) -> str:
+    idle = _("%(idle)s of %(total)s GPUs idle") % {"idle": pool.idle, "total": pool.total}
+    paused = " · " + _("paused") if pool.paused else ""
+    return f"{pool.name} · {idle}{paused} · {pool.zone}"
+
+
+def _image_groups(offer: Offer) -> list[Any]:
+    groups = [(_("Preset images"), False), (_("Custom images"), True)]
+    found = [
+        (label, [(i.pk, i.reference) for i in offer.images if (i.team_id is not None) == custom])
+        for label, custom in groups
+    ]
+    return [(label, choices) for label, choices in found if choices]
+
+
+def _start(user: User) -> MultiValueDict[str, Any]:
+    """What a new job starts from: the first team and pool, and what leaves no choice."""
+    offer = offer_read(user, None, None)
+    team = offer.team or (offer.teams[0].pk if offer.teams else None)
+    pools = offer_read(user, team, None).pools
+    pool = pools[0].id if pools else None
+    offer = offer_read(user, team, pool)
+    suggested = [grant for grant in offer.volumes if grant.suggested]
+    values: dict[str, list[Any]] = {
+        "team": [team or ""],
+        "pool": [pool or ""],
+        "spec": [offer.cards[0].spec.id if len(offer.cards) == 1 else ""],
+        "worker_count": ["1"],
+        "image": [offer.images[0].pk if len(offer.images) == 1 else ""],
+        "framework": [Framework.SINGLE.value],
+        "mount_volume": [str(grant.volume_id) for grant in suggested],
+        "mount_path": [grant.volume.default_mount_path for grant in suggested],
+        "priority": [Priority.NORMAL.label_code],
+        "stop_grace_seconds": ["30"],
+        "token": [str(uuid4())],
+    }
+    return MultiValueDict(values)

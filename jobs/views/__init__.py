@@ -1,0 +1,1 @@
+"""Pages of jobs: the form, the list, and one job."""

@@ -1,0 +1,47 @@
+"""What the views of pages and of their parts have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from teams.models import User
+
+View = Callable[..., HttpResponse]
+
+
+def signed_in(request: HttpRequest) -> User:
+    """Who is asking, in a view that only signed-in people reach."""
+    if not isinstance(request.user, User):
+        raise TypeError("this view needs a signed-in user")
+    return request.user
+
+
+def part(view: View) -> View:
+    """A view of a part of a page: whoever has been signed out meanwhile gets a bare 401, not a
+    sign-in page in the middle of another; never from a cache."""
+
+    @wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return HttpResponse(status=401)
+        response = view(request, *args, **kwargs)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return inner
+
+
+def fresh(view: View) -> View:
+    """A page that Back must show as it is now, not as it was."""
+
+    @wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return inner
