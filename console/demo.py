@@ -75,9 +75,10 @@ def _team(name: str) -> Team:
 
 
 def _zone() -> Zone:
-    ours = Q(name=ZONE) | Q(pools__name=POOL) | Q(file_systems__name=FILE_SYSTEM)
+    folder = str(public_data_folder())
+    ours = Q(name=ZONE) | Q(public_data=folder) | Q(pools__name=POOL) | Q(file_systems__name=FILE_SYSTEM)
     found = Zone.objects.filter(ours).order_by("pk").first()
-    return found or Zone.objects.create(name=ZONE, public_data=str(public_data_folder()))
+    return found or Zone.objects.create(name=ZONE, public_data=folder)
 
 
 def _person(person: Person, team: Team, made: list[str]) -> None:
