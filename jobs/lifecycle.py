@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import F
@@ -19,10 +19,26 @@ from jobs.findings import Reason
 from jobs.hints import pool_changed
 from jobs.models import Attempt, Job, JobEvent, WaitingTotal, Worker
 from jobs.states import PLACED, TERMINAL, State, may_move
-from pools.bulk import bulk_insert
+from pools.bulk import Same, bulk_insert
 from pools.models import Pool
 from pools.services import grant_change, holds_free, pool_lock
 from teams.models import User
+
+
+class Moving(NamedTuple):
+    """What a move needs to know of a job."""
+
+    pk: int
+    pool: int
+    flavor: int
+    team: int
+    priority: int
+    worker_gpus: int
+    total_gpus: int
+
+    @property
+    def waiting_class(self) -> tuple[int, int, int, int, int, int]:
+        return self[1:]
 
 
 def move(
@@ -44,12 +60,13 @@ def move(
         touches_pool = old == State.QUEUED or new == State.QUEUED or new in TERMINAL
         if touches_pool:
             _lock_pools(job_ids)
-        jobs = list(
-            Job.objects.select_for_update(no_key=True)
-            .filter(pk__in=job_ids, state=old)
+        jobs = [
+            Moving(*row)
+            for row in Job.objects.select_for_update(no_key=True)
+            .filter(pk__any=job_ids, state=old)
             .order_by("pk")
-            .only("pk", "pool_id", "flavor_id", "team_id", "priority", "worker_gpus", "total_gpus", "attempt")
-        )
+            .values_list("pk", "pool", "flavor", "team", "priority", "worker_gpus", "total_gpus")
+        ]
         moved = [job.pk for job in jobs]
         if moved:
             _write(moved, new, reason, now)
@@ -66,7 +83,7 @@ def event(job_id: int, code: str, *, actor: User | None = None, **data: Any) -> 
 
 
 def _lock_pools(job_ids: Sequence[int]) -> None:
-    pools = Job.objects.filter(pk__in=job_ids).order_by().values_list("pool", flat=True).distinct()
+    pools = Job.objects.filter(pk__any=job_ids).order_by().values_list("pool", flat=True).distinct()
     for pool_id in sorted(set(pools)):
         pool_lock(pool_id=pool_id)
 
@@ -79,7 +96,7 @@ def _write(moved: Sequence[int], new: State, reason: Reason | None, now: datetim
         values["started_at"] = now
     elif new in TERMINAL:
         values["ended_at"] = now
-    Job.objects.filter(pk__in=moved).update(**values)
+    Job.objects.filter(pk__any=moved).update(**values)
 
 
 def _write_events(
@@ -89,22 +106,19 @@ def _write_events(
         JobEvent,
         {
             "job": list(moved),
-            "at": now,
-            "code": str(new),
-            "data": {"reason": reason.as_json()} if reason else {},
-            "actor": actor.pk if actor else None,
+            "at": Same(now),
+            "code": Same(str(new)),
+            "data": Same({"reason": reason.as_json()} if reason else {}),
+            "actor": Same(actor.pk if actor else None),
         },
     )
 
 
-def _count_waiting(jobs: Sequence[Job], old: State, new: State) -> None:
+def _count_waiting(jobs: Sequence[Moving], old: State, new: State) -> None:
     if State.QUEUED not in (old, new):
         return
     step = 1 if new == State.QUEUED else -1
-    classes = Counter(
-        (j.pool_id, j.flavor_id, j.team_id, j.priority, j.worker_gpus, j.total_gpus) for j in jobs
-    )
-    for key, count in sorted(classes.items()):
+    for key, count in sorted(Counter(job.waiting_class for job in jobs).items()):
         waiting_change(key, step * count)
 
 
@@ -116,7 +130,7 @@ def waiting_change(key: tuple[int, int, int, int, int, int], jobs: int) -> None:
         WaitingTotal.objects.create(**values, jobs=jobs)
 
 
-def _end_attempts(jobs: Sequence[Job], now: datetime) -> None:
+def _end_attempts(jobs: Sequence[Moving], now: datetime) -> None:
     """Frees what the jobs hold. Their pools are locked."""
     workers = Worker.objects.filter(attempt__job__in=[j.pk for j in jobs], attempt__ended_at=None)
     worker_ids = list(workers.values_list("pk", flat=True))
@@ -125,7 +139,7 @@ def _end_attempts(jobs: Sequence[Job], now: datetime) -> None:
     Attempt.objects.filter(job__in=[j.pk for j in jobs], ended_at=None).update(ended_at=now)
     freed: dict[int, Counter[int]] = defaultdict(Counter)
     for job in jobs:
-        freed[job.pool_id][job.team_id] -= job.total_gpus
+        freed[job.pool][job.team] -= job.total_gpus
     for pool in Pool.objects.filter(pk__in=freed):
         grant_change(pool=pool, gpus_by_team=freed[pool.pk])
         pool_changed(pool.pk)

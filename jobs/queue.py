@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from jobs.findings import Reason
-from pools.capacity import Shape, fits, when_empty
+from pools.capacity import Shape, fits_empty, when_empty
 from pools.placement import Room, why_not
 
 
@@ -132,7 +132,7 @@ def _obstacle(
     gpus = waiting.shape.total_gpus
     if quota is not None and quota.limit is not None and held + gpus > quota.limit:
         return Reason("quota", {"held": held, "limit": quota.limit, "wanted": gpus})
-    if not fits(when_empty(flavor.schedulable, flavor.gpus_per_node), waiting.shape):
+    if not fits_empty(flavor.schedulable, flavor.gpus_per_node, waiting.shape):
         return no_room(waiting.shape, flavor)
     if flavor.room.fits(waiting.shape):
         return None
@@ -152,7 +152,7 @@ def no_room(shape: Shape, flavor: FlavorState) -> Reason:
     missing = why_not(flavor.room.idle_nodes, nodes, shape)
     if missing is None:
         raise ValueError("the shape does fit")
-    in_service = fits(when_empty(flavor.schedulable, flavor.gpus_per_node), shape)
+    in_service = fits_empty(flavor.schedulable, flavor.gpus_per_node, shape)
     code = "never_fits" if missing.never else "capacity" if in_service else "out_of_service"
     return Reason(
         code,

@@ -1,17 +1,27 @@
 """Many rows in one statement: about twice as fast as the ORM's bulk calls where thousands start at once.
 
-Columns are given by attribute name, each a list (one value a row) or a single value for all rows.
+Columns are given by field name, each a list with one value a row, or `Same(value)` for all rows.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 
-Columns = Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """One value for all rows, sent once."""
+
+    value: Any
+
+
+Columns = Mapping[str, list[Any] | Same]
 
 
 def bulk_insert(
@@ -52,7 +62,7 @@ def bulk_update(model: type[models.Model], columns: Columns, key: str = "id") ->
 
 def _height(columns: Columns) -> int:
     """The number of rows; ValueError if two lists differ in length."""
-    heights = {len(value) for value in columns.values() if isinstance(value, list)}
+    heights = {len(value) for value in columns.values() if not isinstance(value, Same)}
     if len(heights) > 1:
         raise ValueError(f"columns of different height: {sorted(heights)}")
     return heights.pop() if heights else 1
@@ -65,23 +75,26 @@ def _rows(fields: Sequence[Any], columns: Columns) -> tuple[str, list[Any]]:
 
 
 def _rows_by_unnest(fields: Sequence[Any], values: Sequence[Any]) -> tuple[str, list[Any]]:
-    selected, arrays, names, params, array_params = [], [], [], [], []
+    selected, arrays, names = [], [], []
+    singles: list[Any] = []
+    columns: list[Any] = []
     for field, value in zip(fields, values, strict=True):
-        kind, column = (
-            field.rel_db_type(connection) if field.is_relation else field.db_type(connection),
-            _quoted(field.column),
-        )
-        kind = kind.replace("serial", "int")
-        if isinstance(value, list):
+        kind, column = _column_type(field), _quoted(field.column)
+        if isinstance(value, Same):
+            selected.append(f"%s::{kind} AS {column}")
+            singles += _prepared(field, [value.value])
+        else:
             selected.append(f"u.{column}")
             arrays.append(f"%s::{kind}[]")
             names.append(column)
-            array_params.append([_prepared(field, v) for v in value])
-        else:
-            selected.append(f"%s::{kind} AS {column}")
-            params.append(_prepared(field, value))
+            columns.append(_prepared(field, value))
     source = f" FROM unnest({', '.join(arrays)}) AS u({', '.join(names)})" if arrays else ""
-    return f"SELECT {', '.join(selected)}{source}", params + array_params
+    return f"SELECT {', '.join(selected)}{source}", singles + columns
+
+
+def _column_type(field: Any) -> str:
+    kind: str = field.rel_db_type(connection) if field.is_relation else field.db_type(connection)
+    return kind
 
 
 def _rows_by_json(fields: Sequence[Any], values: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -90,25 +103,49 @@ def _rows_by_json(fields: Sequence[Any], values: Sequence[Any]) -> tuple[str, li
     params: list[Any] = []
     for field, value in zip(fields, values, strict=True):
         column = _quoted(field.column)
-        if isinstance(value, list):
-            selected.append(f"json_extract(r.value, '$[{len(lists)}]') AS {column}")
-            lists.append([_prepared(field, v) for v in value])
-        else:
+        if isinstance(value, Same):
             selected.append(f"%s AS {column}")
-            params.append(_prepared(field, value))
+            params += _prepared(field, [value.value])
+        else:
+            selected.append(f"json_extract(r.value, '$[{len(lists)}]') AS {column}")
+            lists.append(_prepared(field, value))
     if not lists:
         return f"SELECT {', '.join(selected)}", params
     rows = json.dumps(list(zip(*lists, strict=True)), default=str)
     return f"SELECT {', '.join(selected)} FROM json_each(%s) AS r", [*params, rows]  # noqa: S608
 
 
+def _prepared(field: Any, values: list[Any]) -> list[Any]:
+    """As the database driver takes them. PostgreSQL's takes all but JSON as they are, which saves
+    Django's conversion of each value."""
+    if connection.vendor == "postgresql" and not isinstance(field, models.JSONField):
+        return values
+    prepare = partial(field.get_db_prep_save, connection=connections[DEFAULT_DB_ALIAS])
+    return [prepare(value) for value in values]
+
+
 def _field(model: type[models.Model], name: str) -> Any:
     return model._meta.get_field(name)
 
 
-def _prepared(field: Any, value: Any) -> Any:
-    return field.get_db_prep_save(value, connection)
-
-
 def _quoted(name: str) -> str:
     return connection.ops.quote_name(name)
+
+
+class AnyOf(models.Lookup):  # type: ignore[type-arg]
+    """`pk__any=[…]`: membership with the list as one parameter, however long it is."""
+
+    lookup_name = "any"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        column, params = self.process_lhs(compiler, connection)
+        if connection.vendor == "postgresql":
+            return f"{column} = ANY(%s)", [*params, list(self.rhs)]
+        return f"{column} IN (SELECT value FROM json_each(%s))", [  # noqa: S608
+            *params,
+            json.dumps(list(self.rhs)),
+        ]
+
+
+models.BigAutoField.register_lookup(AnyOf)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 FULL_WORKER = 8  # a custom GPU count is split into Workers of this many GPUs
 
@@ -95,6 +95,12 @@ def fits(idle_nodes: Sequence[int], shape: Shape) -> bool:
     if room != shape.full_workers or not shape.remainder:
         return room >= shape.full_workers
     return largest_remainder(idle_nodes, shape.worker_gpus) >= shape.remainder
+
+
+@lru_cache(maxsize=1024)
+def fits_empty(nodes: int, gpus_per_node: int, shape: Shape) -> bool:
+    """Whether so many nodes with nothing on them could hold the shape."""
+    return fits(when_empty(nodes, gpus_per_node), shape)
 
 
 def when_empty(nodes: int, gpus_per_node: int) -> list[int]:
