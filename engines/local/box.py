@@ -28,7 +28,7 @@ class Box(NamedTuple):
     held: tuple[int, ...] = ()
 
 
-ARGS_FD = 5
+ARGS_FD = 6
 
 
 def checked_mounts(plan: Plan) -> list[MountPlan]:

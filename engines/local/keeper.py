@@ -19,19 +19,21 @@ from engines.local import scratch as layers
 from engines.local import tree
 from engines.local.box import ARGS_FD, Box
 from engines.local.oldcalls import hide_newer_calls
-from engines.local.shell import CONTROL_FD, REPORT_FD
+from engines.local.shell import CONTROL_FD, ECHO_FD, REPORT_FD
 
 
 class Kept(NamedTuple):
-    """The supervisor's ends: what the shell reports, what the box says, output, how the box ended.
+    """The supervisor's ends of the pipes; see `shell` for `report`, `control` and `echo`.
 
-    The Worker lives no longer than `life` is open.
+    `complaints` is what the box itself says, `status` how it ended. The Worker lives no longer than
+    `life` is open.
     """
 
     pid: int
     output: int
     report: int
     control: int
+    echo: int
     complaints: int
     status: int
     life: int
@@ -40,21 +42,22 @@ class Kept(NamedTuple):
 def start(box: Box, scratch: str) -> Kept:
     """Fork the keeper, which starts the box."""
     output, report, complaints, status = os.pipe(), os.pipe(), os.pipe(), os.pipe()
-    control, life = os.pipe(), os.pipe()
+    control, echo, life = os.pipe(), os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            child_fds = {1: output[1], 2: complaints[1], REPORT_FD: report[1], CONTROL_FD: control[0]}
+            child_fds = {1: output[1], 2: complaints[1], REPORT_FD: report[1]}
+            child_fds |= {CONTROL_FD: control[0], ECHO_FD: echo[0]}
             _keep(box, scratch, child_fds, life[0], status[1])
         except BaseException as error:
             os.write(2, f"keeper: {error!r}\n".encode())
         finally:
             os._exit(70)
-    for fd in (output[1], report[1], complaints[1], status[1], control[0], life[0]):
+    for fd in (output[1], report[1], complaints[1], status[1], control[0], echo[0], life[0]):
         os.close(fd)
     for fd in (output[0], report[0], complaints[0], status[0]):
         os.set_blocking(fd, False)
-    return Kept(pid, output[0], report[0], control[1], complaints[0], status[0], life[1])
+    return Kept(pid, output[0], report[0], control[1], echo[1], complaints[0], status[0], life[1])
 
 
 def _keep(box: Box, scratch: str, child_fds: dict[int, int], life: int, status: int) -> NoReturn:

@@ -1,45 +1,38 @@
-"""The small bash program that runs the start command and tells how it ended.
+"""The small bash program that runs the start command inside the box.
 
-It runs inside the sandbox, as the parent of the command's own bash, for two reasons: a sandbox's
-exit status cannot tell `exit 137` from "killed by signal 9", and the command must not start before
-the supervisor has written down that it did. It speaks on two descriptors that the command does not get:
+It forks the command's own bash and then becomes `cat`, a parent that never collects its child. So the
+command, once dead, stays as a zombie whose status the supervisor reads from outside, exactly: neither
+a sandbox's nor a shell's exit status could tell `exit 137` from "killed by signal 9". And the command
+does not start before the supervisor has written down that it did. Three descriptors, which the command
+does not get, serve for that:
 
-    3, to the supervisor:   "ready", then what job control says ("[1]+  Exit 137 …"), then "ended N"
-    4, from the supervisor: "go"; end of file means that the supervisor is gone
+    5, from the supervisor: one line; it comes back on
+    3, to the supervisor:   as soon as there is `cat` and no shell any more
+    4, from the supervisor: "go", for the child; end of file means that the supervisor is gone
 
-Its own standard error is not the command's: what bash or the sandbox have to say does not belong
-into the log. After its report it waits to be killed: what is left of the tree may still have time
-to stop in peace.
-
-It ignores what a stop sends to everybody, and the command does not: with a handler instead, bash
-loses track of its child now and then. `-p` keeps BASH_ENV and exported functions for the command
-alone. Job control (`set -m`) gives the command its own process group, leaves SIGINT as it was, and
-makes bash say whether it exited: as a notice on standard error, or when `jobs` asks.
+`cat` ignores what a stop sends to everybody, the command does not. Its standard error is not the
+command's: what bash or the sandbox have to say does not belong into the log. `-p` keeps BASH_ENV and
+exported functions for the command alone; `set -m` gives the command its own process group and leaves
+SIGINT as it was.
 """
 
 from __future__ import annotations
 
 REPORT_FD = 3
 CONTROL_FD = 4
+ECHO_FD = 5
 
 _PROGRAM = r"""
 trap '' TERM INT HUP QUIT USR1 USR2 PIPE ALRM
 set -m
-unset SHLVL OLDPWD PROOT_TMP_DIR PROOT_NO_SECCOMP
-echo ready >&3
-read -r go <&4 || exit 125
-(trap - TERM INT HUP QUIT USR1 USR2 PIPE ALRM; exec "$BASH" "$1" 2>&1 3>&- 4>&-) &
-main=$!
-LC_ALL=C
-LANGUAGE=C
-exec 2>&3
-full=
-((BASH_VERSINFO[0] > 4)) && full=-f
-wait $full $main
-code=$?
-jobs >&3
-echo "ended $code" >&3
-read -r go <&4
+unset SHLVL OLDPWD PROOT_TMP_DIR
+(
+  trap - TERM INT HUP QUIT USR1 USR2 PIPE ALRM
+  read -r TRAINYARD_GO <&4 || exit 125
+  unset TRAINYARD_GO
+  exec "$BASH" "$1" 2>&1 3>&- 4>&- 5>&-
+) &
+exec /bin/cat <&5 >&3 4>&- 5>&-
 """
 
 
@@ -51,14 +44,3 @@ def shell_argv(bash: str, script: str) -> list[str]:
 def script_bytes(command: str) -> bytes:
     """The start command as a file: unchanged, but CRLF becomes LF. A lone CR stays."""
     return command.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
-
-
-def parse_report(text: bytes) -> tuple[int | None, int | None] | None:
-    """(exit code, signal), one of them None, once the report is whole; None before."""
-    told, found, number = text.rpartition(b"ended ")
-    if not found or not number.endswith(b"\n"):
-        return None
-    code = int(number)
-    if code > 128 and b"Exit %d" % code not in told:
-        return None, code - 128
-    return code, None

@@ -78,6 +78,15 @@ def send(process: Process, number: int) -> None:
         os.close(fd)
 
 
+def zombie_status(pid: int) -> int | None:
+    """The wait status of a child of somebody else that has died and was not collected; None if it was."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[49])
+    except OSError:
+        return None
+
+
 def kill_all() -> None:
     """Kill every descendant of this process and return when none is left, not even a zombie.
 

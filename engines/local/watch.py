@@ -14,7 +14,6 @@ from engines.local.box import Box
 from engines.local.keeper import Kept
 from engines.local.output import LogWriter
 from engines.local.plan import Plan, Refused
-from engines.local.shell import parse_report
 
 _TICK = 0.1
 _DISK_EVERY = 10.0
@@ -42,8 +41,11 @@ class Watch:
         self._rank_path, self._scratch = places
         self._stop_path = os.path.join(os.path.dirname(self._rank_path), layout.STOP)
         self.log = LogWriter(self._rank_path, plan.log_bytes)
-        self._told = b""
+        self._helpers: set[int] = set()
+        self._main = -1  # pidfd of the command's bash
+        self._main_pid = 0
         self._complaint = b""
+        self._poll = select.poll()
         self._started_at: float | None = None
         self._result: tuple[int | None, int | None] | None = None
         self._ended_at = 0.0
@@ -55,14 +57,14 @@ class Watch:
 
     def run(self) -> End:
         """Until the main process has ended, a stop is done, the disk is full or the box is gone."""
-        poll = select.poll()
+        os.write(self._kept.echo, b"ready\n")
         for fd in (self._kept.output, self._kept.report, self._kept.complaints, self._kept.status):
-            poll.register(fd, select.POLLIN)
+            self._poll.register(fd, select.POLLIN)
         over = False
         while not over:
-            for fd, _ in poll.poll(_TICK * 1000):
+            for fd, _ in self._poll.poll(_TICK * 1000):
                 if not self._serve(fd):
-                    poll.unregister(fd)
+                    self._poll.unregister(fd)
                     over = over or fd == self._kept.status
             over = self._check_end() or over
         return self._end()
@@ -76,34 +78,51 @@ class Watch:
         """Handle one descriptor; False when it is at its end."""
         if fd == self._kept.output:
             return self.log.pump(fd, _TICK)
+        if fd == self._main:
+            return self._main_ended()
         try:
             data = os.read(fd, 4096)
         except BlockingIOError:
             return True
         if fd == self._kept.complaints:
             self._complaint = (self._complaint + data)[-_COMPLAINT:]
-        elif fd == self._kept.report:
-            self._hear(data)
-        elif data and self._result is None:
+        elif fd == self._kept.report and data:
+            self._release_command()
+        elif fd == self._kept.status and data:
             self._box_ended(int(data))
         return bool(data)
 
-    def _hear(self, data: bytes) -> None:
-        if len(self._told) < 2**16:
-            self._told += data
-        if self._started_at is None and self._told.startswith(b"ready\n"):
-            self._release_command()
-        report = parse_report(self._told) if self._result is None else None
-        if report:
-            self._note_result(report)
-
     def _release_command(self) -> None:
         """The command may run: first written down, then allowed."""
-        if os.path.exists(self._stop_path):
+        if self._started_at is not None or os.path.exists(self._stop_path):
             return
+        self._find_main()
         self._started_at = time.time()
         durable.write_json(os.path.join(self._rank_path, layout.STARTED), {"at": self._started_at})
         os.write(self._kept.control, b"go\n")
+
+    def _find_main(self) -> None:
+        """Go down from the keeper: our helpers, the shell that is `cat` now, the command's bash."""
+        found = tree.descendants(self._kept.pid)
+        parent = self._kept.pid
+        for _ in range(self._box.helpers):
+            parent = self._first_child(found, parent)
+            self._helpers.add(parent)
+        self._main_pid = self._first_child(found, self._first_child(found, parent))
+        self._main = os.pidfd_open(self._main_pid)
+        self._poll.register(self._main, select.POLLIN)
+
+    @staticmethod
+    def _first_child(found: list[tree.Process], parent: int) -> int:
+        """Before the command runs, each of those has one child."""
+        return next(process.pid for process in found if process.parent == parent)
+
+    def _main_ended(self) -> bool:
+        status = tree.zombie_status(self._main_pid)
+        if status is not None and self._result is None:
+            killed = os.WIFSIGNALED(status)
+            self._note_result((None, os.WTERMSIG(status)) if killed else (os.WEXITSTATUS(status), None))
+        return False
 
     def _note_result(self, result: tuple[int | None, int | None]) -> None:
         self._result = result
@@ -111,8 +130,7 @@ class Watch:
         self._read_stop()
 
     def _box_ended(self, code: int) -> None:
-        """The box is gone; without a report of its shell its own status has to do."""
-        self._serve(self._kept.report)
+        """The box is gone. Who ended it from inside, ended the command with it."""
         if self._result:
             return
         if self._started_at is None and self._stop_seen is None:
@@ -153,7 +171,7 @@ class Watch:
     def _stop_is_done(self) -> bool:
         if self._stop_seen and time.monotonic() >= self._stop_seen[1]:
             return True
-        return self._result is not None and len(self._worker_processes()) <= 1  # the shell itself
+        return self._result is not None and len(self._worker_processes()) <= 1  # `cat`
 
     def _terminate(self) -> None:
         """TERM to every process but our own helpers, and CONT, so that a stopped one hears it."""
@@ -163,18 +181,7 @@ class Watch:
 
     def _worker_processes(self) -> list[tree.Process]:
         found = tree.descendants(self._kept.pid)
-        helpers: set[int] = set()
-        parents = {self._kept.pid}
-        for _ in range(self._box.helpers):
-            parents = {self._first_child(found, parents)}
-            helpers |= parents
-        return [process for process in found if process.pid not in helpers]
-
-    @staticmethod
-    def _first_child(found: list[tree.Process], parents: set[int]) -> int:
-        """Helpers are the first their parent had; what is adopted later is younger or another's."""
-        children = [process for process in found if process.parent in parents]
-        return min(children, key=lambda process: process.born).pid if children else 0
+        return [process for process in found if process.pid not in self._helpers]
 
     def _check_disk(self) -> None:
         if self._disk_step is None:
