@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from django.core.exceptions import RequestDataTooBig
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.openapi import AutoSchema
 from drf_standardized_errors.formatter import ExceptionFormatter
+from drf_standardized_errors.handler import ExceptionHandler
 from rest_framework import exceptions, serializers
 from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
@@ -76,12 +78,17 @@ class StrictSerializer(serializers.Serializer[Any]):
 
     def _unknown(self, data: Mapping[str, Any]) -> dict[str, list[exceptions.ErrorDetail]]:
         known = [name for name, field in self.fields.items() if not field.read_only]
-        return {name[:100]: [self._refusal(name, known)] for name in data if name not in known}
+        return {_printable(name): [self._refusal(name, known)] for name in data if name not in known}
 
     def _refusal(self, name: str, known: Sequence[str]) -> exceptions.ErrorDetail:
         if name in self.server_owned:
             return exceptions.ErrorDetail(gettext("Only the console sets this field."), code="read_only")
         return unknown_error(name, known)
+
+
+def _printable(name: str) -> str:
+    """What of a name can be told back: not endless, and no half of a surrogate pair."""
+    return name[:100].encode("utf-8", "replace").decode()
 
 
 def unknown_error(name: str, known: Sequence[str]) -> exceptions.ErrorDetail:
@@ -92,6 +99,22 @@ def unknown_error(name: str, known: Sequence[str]) -> exceptions.ErrorDetail:
     else:
         detail = gettext("Unknown. Known are: %(known)s.") % {"known": ", ".join(known) or "–"}
     return exceptions.ErrorDetail(detail, code="unknown")
+
+
+class BodyTooLarge(exceptions.APIException):
+    status_code = 413
+    default_code = "body_too_large"
+    default_detail = _("The body is larger than the console takes.")
+
+
+class ErrorHandler(ExceptionHandler):
+    """Also knows what Django raises while a body is read."""
+
+    def convert_known_exceptions(self, exc: Exception) -> Exception:
+        if isinstance(exc, RequestDataTooBig):
+            return BodyTooLarge()
+        known: Exception = super().convert_known_exceptions(exc)
+        return known
 
 
 class ErrorFormatter(ExceptionFormatter):

@@ -6,10 +6,8 @@ Apart from `teams.rest`, because Django REST framework imports these before it h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from io import BytesIO
 from typing import IO, Any
 
-from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 from rest_framework import authentication, exceptions, parsers
 from rest_framework.request import Request
@@ -37,14 +35,8 @@ class TokenAuthentication(authentication.BaseAuthentication):
         return self.keyword
 
 
-class BodyTooLarge(exceptions.APIException):
-    status_code = 413
-    default_detail = _("The body is larger than the console takes.")
-    default_code = "body_too_large"
-
-
 class JsonParser(parsers.JSONParser):
-    """JSON of at most DATA_UPLOAD_MAX_MEMORY_SIZE bytes; too deep a nesting is a mistake, not a crash."""
+    """JSON in which too deep a nesting is a mistake, not a crash."""
 
     def parse(
         self,
@@ -52,11 +44,7 @@ class JsonParser(parsers.JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        body = stream.read(most + 1)
-        if len(body) > most:
-            raise BodyTooLarge
         try:
-            return super().parse(BytesIO(body), media_type, parser_context)
+            return super().parse(stream, media_type, parser_context)
         except RecursionError as error:
             raise exceptions.ParseError(_("The JSON is nested too deeply.")) from error

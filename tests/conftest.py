@@ -13,6 +13,7 @@ from teams.models import User
 def pytest_configure() -> None:
     """Settings in which tests differ from the console."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.STATIC_ROOT.mkdir(exist_ok=True)
     current_app.conf.broker_url = "memory://localhost/"  # hints may be lost; a test calls the task itself
 
 

@@ -145,7 +145,13 @@ def make_spec(
 
 
 def make_job(user: User, pool: Pool, **fields: Any) -> Job:
-    """A waiting job of the user; fields as for `make_spec`. `jobs.scheduling.queue_cycle` places it."""
+    """A waiting job of the user, for their first team; fields as for `make_spec`.
+
+    `jobs.scheduling.queue_cycle` places it.
+    """
+    membership = user.memberships.order_by("pk").first()
+    if membership is not None:
+        fields = {"team": membership.team_id} | fields
     return job_create(user=user, spec=make_spec(pool, **fields))
 
 

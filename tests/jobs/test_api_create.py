@@ -1,0 +1,447 @@
+"""REST: making jobs, and asking what would happen."""
+
+import pytest
+
+from jobs.models import Job, PrivateValue
+from jobs.scheduling import queue_cycle
+from tests.factories import (
+    make_flavor,
+    make_image,
+    make_pool,
+    make_team,
+    make_user,
+    make_volume,
+    make_zone,
+    occupy,
+    worker_spec,
+)
+
+pytestmark = pytest.mark.django_db
+
+JOBS = "/api/v1/jobs/"
+AWKWARD = "$(touch /tmp/pwned) `id` $HOME 'x' \"y\" \\n\nsecond line ; 汉"
+
+
+@pytest.fixture
+def team():
+    return make_team()
+
+
+@pytest.fixture
+def pool(team):
+    return make_pool(team, nodes=3)
+
+
+@pytest.fixture
+def client(api, team):
+    return api(make_user(team))
+
+
+@pytest.fixture
+def body(pool):
+    """The least that makes a job: one Worker of one GPU."""
+    return {
+        "pool": pool.pk,
+        "spec": worker_spec(pool, 1).pk,
+        "image": make_image(pool.zone).pk,
+        "command": "echo hello",
+        "name": "a job",
+    }
+
+
+def errors(response, status=400):
+    """The errors of a refusal as (code, attr); nothing was stored."""
+    assert response.status_code == status, response.content
+    assert response.json()["type"] == "validation_error"
+    assert not Job.objects.exists()
+    return [(error["code"], error["attr"]) for error in response.json()["errors"]]
+
+
+def made(response):
+    assert response.status_code == 201, response.content
+    return response.json()
+
+
+def findings(estimate):
+    return {(f["code"], f["field"], f["level"]) for f in estimate["findings"]}
+
+
+def test_the_least_body_makes_a_job_with_defaults(client, team, pool, body):
+    job = made(client.post(JOBS, body))
+    assert job["id"].startswith("jo-")
+    assert job == job | {
+        "name": "a job",
+        "state": "queued",
+        "finished": False,
+        "job_type": "training",
+        "resource_type": "prepaid",
+        "team": {"id": team.pk, "name": team.name},
+        "pool": {"id": pool.pk, "name": pool.name},
+        "spec": {"id": body["spec"], "name": "1 GPU", "gpus": 1},
+        "worker_count": 1,
+        "custom_gpus": None,
+        "total_gpus": 1,
+        "rdma": False,
+        "framework": "single",
+        "command": "echo hello",
+        "env": [],
+        "mounts": [],
+        "tags": [],
+        "priority": "normal",
+        "stop_grace_seconds": 30,
+        "public_data": False,
+        "reason": None,
+        "queue": {"position": 1, "ahead": 0, "gpus_ahead": 0},
+        "first_failure": None,
+        "restarts": 0,
+    }
+    assert [f["code"] for f in job["findings"]] == ["no_mounts"]
+    assert client.get(f"{JOBS}{job['id']}/").json() == job
+
+
+def test_everything_comes_back_as_it_was_sent(client, team, pool, body):
+    volume = make_volume(pool.zone, team, read_only=True)
+    name = '训练-🚀 "q" <img src=x onerror=alert(1)> ../../x (1)'
+    body |= {
+        "name": name,
+        "description": "</script><b>",
+        "tags": ["</script><b>", "x/y"],
+        "command": 'python3 -c \'print("a;b", "$HOME", r"\\n")\'\r\n\techo "q$((1+1))"\r\n',
+        "env": [
+            {"name": "V", "value": AWKWARD},
+            {"name": "E", "value": ""},
+            {"name": "T", "value": "YWJj=="},
+        ],
+        "mounts": [{"volume": volume.pk, "mount_path": "/mnt//data/"}],
+        "framework": "pytorch_ddp",
+        "worker_count": 2,
+        "priority": "low",
+        "stop_grace_seconds": 5,
+    }
+    job = made(client.post(JOBS, body))
+    assert job["command"] == body["command"].replace("\r\n", "\n")
+    assert job["env"] == [v | {"private": False} for v in body["env"]]
+    assert job["mounts"] == [{"volume": volume.pk, "mount_path": "/mnt/data", "read_only": True}]
+    assert job["total_gpus"] == 2
+    for field in (
+        "name",
+        "description",
+        "tags",
+        "framework",
+        "worker_count",
+        "priority",
+        "stop_grace_seconds",
+    ):
+        assert job[field] == body[field]
+
+
+@pytest.mark.parametrize(
+    ("extra", "code"),
+    [
+        ({"worker_cout": 4}, "unknown"),
+        ({"status": "succeeded"}, "unknown"),
+        ({"owner": 1}, "unknown"),
+        ({"created_at": "2020-01-01T00:00:00Z"}, "read_only"),
+        ({"id": "jo-x"}, "read_only"),
+        ({"state": "running"}, "read_only"),
+        ({"tensorboard_dir": "/mnt/x"}, "unknown"),
+        ({"auto_restart": True}, "unknown"),
+    ],
+)
+def test_unknown_and_server_owned_fields_are_named(client, body, extra, code):
+    for query in ("", "?dry_run=true"):
+        assert errors(client.post(JOBS + query, body | extra)) == [(code, next(iter(extra)))]
+
+
+def test_a_near_miss_is_told(client, body):
+    answer = client.post(JOBS, body | {"worker_cout": 4})
+    assert "worker_count" in answer.json()["errors"][0]["detail"]
+
+
+def test_unknown_fields_within_are_named(client, body):
+    body |= {
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2", "secret": True}],
+        "mounts": [{"volume": 1, "mount_path": "/mnt/x", "read_only": True}],
+    }
+    assert set(errors(client.post(JOBS, body))) == {
+        ("unknown", "env.1.secret"),
+        ("read_only", "mounts.0.read_only"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        ({"worker_count": "4"}, ("invalid", "worker_count")),
+        ({"worker_count": True}, ("invalid", "worker_count")),
+        ({"worker_count": 4.0}, ("invalid", "worker_count")),
+        ({"worker_count": 10**30}, ("out_of_range", "worker_count")),
+        ({"pool": [1]}, ("invalid", "pool")),
+        ({"rdma": "true"}, ("invalid", "rdma")),
+        ({"rdma": 1}, ("invalid", "rdma")),
+        ({"rdma": None}, ("null", "rdma")),
+        ({"command": 5}, ("invalid", "command")),
+        ({"command": None}, ("null", "command")),
+        ({"name": {"a": 1}}, ("invalid", "name")),
+        ({"env": {"A": "1"}}, ("not_a_list", "env")),
+        ({"env": "A=1"}, ("not_a_list", "env")),
+        ({"env": ["A=1"]}, ("invalid", "env.0")),
+        ({"env": [{"name": "A"}]}, ("required", "env.0.value")),
+        ({"env": [{"name": "A", "value": 1}]}, ("invalid", "env.0.value")),
+        ({"env": [{"name": "A", "value": None, "private": True}]}, ("null", "env.0.value")),
+        ({"tags": "x"}, ("not_a_list", "tags")),
+        ({"tags": [1]}, ("invalid", "tags.0")),
+        ({"mounts": [{"volume": "1", "mount_path": "/mnt/x"}]}, ("invalid", "mounts.0.volume")),
+        ({"priority": 1}, ("invalid", "priority")),
+    ],
+)
+def test_wrong_types_are_malformed_also_in_a_dry_run(client, body, extra, expected):
+    for query in ("", "?dry_run=true"):
+        assert errors(client.post(JOBS + query, body | extra)) == [expected]
+
+
+def test_half_a_surrogate_pair_is_refused_wherever_it_is(client, body):
+    for text, expected in [
+        (r'{"command": "\ud800"}', ("surrogate_characters_not_allowed", "command")),
+        (r'{"\ud800": 1}', ("unknown", "?")),
+    ]:
+        answer = client.post(JOBS, text, content_type="application/json")
+        assert expected in errors(answer)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '"x"', "{} {}", "[" * 100_000])
+def test_what_is_no_json_object_is_400(client, content):
+    answer = client.post(JOBS, content, content_type="application/json")
+    assert answer.status_code == 400
+    assert not Job.objects.exists()
+    assert client.post(JOBS, "a=1", content_type="application/x-www-form-urlencoded").status_code == 415
+
+
+BROKEN = {
+    "worker_count": 0,
+    "framework": "horovod",
+    "priority": "urgent",
+    "job_type": "inference",
+    "resource_type": "spot",
+    "command": " ",
+    "name": "汉" * 129,
+    "description": "x" * 5000,
+    "tags": [""],
+    "env": [{"name": "1A", "value": "x"}, {"name": "A", "value": "1"}, {"name": "A", "value": "2"}],
+    "mounts": [{"volume": 1, "mount_path": "/usr/x"}],
+    "stop_grace_seconds": -1,
+}
+
+
+def test_broken_rules_are_findings_in_a_dry_run_and_the_same_errors_when_sent(client, body):
+    body |= BROKEN
+    answer = client.post(JOBS + "?dry_run=true", body)
+    assert answer.status_code == 200
+    estimate = answer.json()
+    assert estimate["valid"] is False
+    assert estimate["starts_now"] is False
+    refused = client.post(JOBS, body)
+    assert set(errors(refused)) == {(c, f) for c, f, level in findings(estimate) if level == "error"}
+    assert {f for _, f, _ in findings(estimate)} >= BROKEN.keys() - {"env", "tags", "mounts"} | {
+        *("env.0.name", "env.2.name", "tags.0", "mounts.0.mount_path", "mounts.0.volume")
+    }
+    sentences = {e["attr"]: e["detail"] for e in refused.json()["errors"]}
+    assert all(sentences[f["field"]] for f in estimate["findings"] if f["level"] == "error")
+    assert sentences["name"] == "Too long: at most 128 characters."
+
+
+def test_a_body_without_anything_names_all_that_is_missing(client):
+    missing = {("required", f) for f in ("pool", "spec", "image", "command", "name")}
+    assert set(errors(client.post(JOBS, {}))) == missing
+    assert {(c, f, "error") for c, f in missing} <= findings(client.post(JOBS + "?dry_run=true", {}).json())
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ([{"name": "A", "value": "x" * 140_000}], [("too_long", "env.0.value")]),
+        ([{"name": f"A{n}", "value": ""} for n in range(5000)], [("too_many", "env")]),
+        ([{"name": "A", "value": "a\0b"}], [("nul_character", "env.0.value")]),
+        ([{"name": "TRAINYARD_JOB_ID", "value": "x"}], [("env_injected", "env.0.name")]),
+        ([{"name": "", "value": "v"}], [("env_name", "env.0.name")]),
+        ([{"name": "B-C", "value": "y"}], [("env_name", "env.0.name")]),
+    ],
+    ids=["value", "many", "nul", "injected", "empty", "dash"],
+)
+def test_limits_of_variables_name_the_variable(client, body, env, expected):
+    assert errors(client.post(JOBS, body | {"env": env})) == expected
+
+
+def test_a_long_command_is_taken_and_a_longer_one_refused(client, body):
+    long = "# " + "x" * 200_000 + "\necho done"
+    assert errors(client.post(JOBS, body | {"command": "#" * 300_000})) == [("too_long", "command")]
+    assert made(client.post(JOBS, body | {"command": long}))["command"] == long
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"worker_count": 2_000_000_000},
+        {"worker_count": 2**62},
+        {"worker_count": None, "spec": None, "custom_gpus": 2**62},
+        {"pool": 2**62},
+        {"image": 2**62},
+        {"mounts": [{"volume": 2**62, "mount_path": f"/mnt/{n}"} for n in range(5000)]},
+    ],
+)
+def test_absurd_numbers_cost_nothing(client, body, extra):
+    estimate = client.post(JOBS + "?dry_run=true&ranks=all", body | extra)
+    assert estimate.status_code == 200
+    assert estimate.json()["valid"] is False
+    errors(client.post(JOBS, body | extra))
+
+
+@pytest.mark.parametrize(
+    ("used", "numbers"), [([5, 5, 6], [8, 3, 0, 0]), ([0, 0, 3, 5], [24, 11, 5, 2])], ids=["3,3,2", "8,8,5,3"]
+)
+def test_a_dry_run_counts_node_by_node_and_stores_nothing(client, team, used, numbers):
+    pool = make_pool(team, nodes=len(used))
+    occupy(pool, used)
+    body = {"pool": pool.pk, "image": make_image(pool.zone).pk, "command": "x", "name": "x"}
+    shown = []
+    for gpus in (1, 2, 4, 8):
+        asked = body | {"spec": worker_spec(pool, gpus).pk}
+        estimate = client.post(JOBS + "?dry_run=true", asked).json()
+        assert estimate["unit"] == "workers"
+        assert estimate["starts_now"] is (estimate["startable"] > 0)
+        shown.append(estimate["startable"])
+    assert shown == numbers
+    assert not Job.objects.exists()
+
+
+def test_who_cannot_start_is_queued_with_the_reason(client, team, pool, body):
+    occupy(pool, [5, 5, 6])
+    body["spec"] = worker_spec(pool, 8).pk
+    big = made(client.post(JOBS, body))
+    small = made(client.post(JOBS, body | {"spec": worker_spec(pool, 2).pk}))
+    assert big["state"] == "queued"
+    assert big["reason"]["code"] == "capacity"
+    assert big["reason"]["data"]["largest_block"] == 3
+    assert "3" in big["reason"]["message"]
+    assert small["queue"] == {"position": 2, "ahead": 1, "gpus_ahead": 8}
+    assert small["reason"] is None
+    assert queue_cycle(pool.pk) == 1
+    assert client.get(f"{JOBS}{small['id']}/").json()["state"] == "deploying"
+    assert client.get(f"{JOBS}{big['id']}/").json()["reason"]["code"] == "capacity"
+
+
+def test_the_place_counts_higher_priority_and_earlier_jobs(api, team, pool, body):
+    client = api(make_user(team, high=True))
+    occupy(pool, [8, 8, 8])
+    for priority in ("low", "normal", "high", "normal"):
+        job = made(client.post(JOBS, body | {"priority": priority, "worker_count": 2}))
+    assert job["queue"] == {"position": 3, "ahead": 2, "gpus_ahead": 4}
+    later = client.post(JOBS + "?dry_run=true", body).json()["queue"]
+    assert later == {"position": 4, "ahead": 3, "gpus_ahead": 6}
+
+
+def test_a_later_job_of_higher_priority_is_before(api, team, body, pool):
+    client = api(make_user(team, high=True))
+    occupy(pool, [8, 8, 0])
+    low = made(client.post(JOBS, body | {"priority": "low", "spec": worker_spec(pool, 8).pk}))
+    assert low["reason"] is None
+    made(client.post(JOBS, body | {"priority": "high"}))
+    assert client.get(f"{JOBS}{low['id']}/").json()["reason"]["code"] == "capacity"
+
+
+def test_the_estimate_has_all_its_parts(client, team, pool, body):
+    body |= {
+        "spec": worker_spec(pool, 2).pk,
+        "worker_count": 10,
+        "framework": "pytorch_ddp",
+        "env": [{"name": "A", "value": "1"}, {"name": "P", "value": "secret", "private": True}],
+    }
+    estimate = client.post(JOBS + "?dry_run=true", body).json()
+    assert set(estimate) == {
+        *(
+            "valid",
+            "startable",
+            "unit",
+            "wanted",
+            "starts_now",
+            "total_gpus",
+            "idle_gpus",
+            "workers",
+            "queue",
+        ),
+        *("reason", "rdma_allowed", "environment", "findings"),
+    }
+    assert (estimate["wanted"], estimate["total_gpus"], estimate["idle_gpus"]) == (10, 20, 24)
+    assert len(estimate["workers"]) == 8
+    assert estimate["workers"][0]["gpus"] == 2
+    assert estimate["workers"][0]["node"]
+    assert estimate["environment"]["common"]["A"] == "1"
+    assert estimate["environment"]["common"]["P"] is None
+    assert estimate["environment"]["common"]["WORLD_SIZE"] == "10"
+    assert estimate["environment"]["ranks"][1]["RANK"] == "1"
+    everything = client.post(JOBS + "?dry_run=true&ranks=all", body).json()
+    assert len(everything["workers"]) == len(everything["environment"]["ranks"]) == 10
+
+
+def test_a_custom_count(client, team, body):
+    pool = make_pool(team, nodes=2)
+    second = make_flavor(pool, nodes=1)
+    body = {
+        "pool": pool.pk,
+        "image": make_image(pool.zone).pk,
+        "command": "x",
+        "name": "x",
+        "custom_gpus": 12,
+    }
+    assert errors(client.post(JOBS, body)) == [("required", "flavor")]
+    assert set(errors(client.post(JOBS, body | {"spec": 1, "worker_count": 1, "flavor": second.pk}))) == {
+        ("excluded_by_custom_gpus", "spec"),
+        ("excluded_by_custom_gpus", "worker_count"),
+        ("never_fits", "custom_gpus"),
+    }
+    job = made(client.post(JOBS, body | {"flavor": pool.flavors.first().pk}))
+    assert (job["custom_gpus"], job["total_gpus"], job["worker_count"], job["spec"]) == (12, 12, 2, None)
+
+
+def test_private_values_are_for_the_person_who_entered_them(api, team, pool, body):
+    owner, mate = make_user(team), make_user(team, admin=True)
+    body["env"] = [{"name": "KEY", "value": "s3cret", "private": True}, {"name": "B", "value": "b"}]
+    job = made(api(owner).post(JOBS, body))
+    assert job["env"][0] == {"name": "KEY", "value": "s3cret", "private": True}
+    seen = api(mate).get(f"{JOBS}{job['id']}/").json()
+    assert [v["value"] for v in seen["env"]] == [None, "b"]
+    row = Job.objects.get()
+    assert "s3cret" not in str(row.request) + str(row.frozen)
+    assert b"s3cret" not in bytes(PrivateValue.objects.get().ciphertext)
+
+
+def test_what_another_team_has_is_unknown(api, body):
+    stranger_team = make_team()
+    zone = make_zone()
+    mine = make_pool(stranger_team, zone=zone)
+    client = api(make_user(stranger_team))
+    assert ("pool_unknown", "pool") in errors(client.post(JOBS, body))
+    other = make_volume(zone, make_team())
+    custom = make_image(zone, team=make_team())
+    asked = body | {"pool": mine.pk, "spec": worker_spec(mine, 1).pk, "image": custom.pk}
+    asked["mounts"] = [{"volume": other.pk, "mount_path": "/mnt/x"}]
+    assert set(errors(client.post(JOBS, asked))) == {
+        ("image_unknown", "image"),
+        ("volume_unknown", "mounts.0.volume"),
+    }
+    asked = body | {"team": 1 + max(stranger_team.pk, mine.pk) * 1000}
+    assert ("team_unknown", "team") in errors(client.post(JOBS, asked))
+
+
+def test_high_priority_needs_the_right(client, api, team, body):
+    assert errors(client.post(JOBS, body | {"priority": "high"})) == [("priority_needs_right", "priority")]
+    assert made(api(make_user(team, high=True)).post(JOBS, body | {"priority": "high"}))["priority"] == "high"
+
+
+def test_names_may_repeat(client, body):
+    assert len({made(client.post(JOBS, body | {"name": "汉" * 128}))["id"] for _ in range(2)}) == 2
+
+
+@pytest.mark.parametrize("query", ["dry_rn=true", "dry_run=maybe", "dry_run=true&dry_run=false", "ranks=7"])
+def test_bad_parameters_make_no_job(client, body, query):
+    assert errors(client.post(f"{JOBS}?{query}", body))[0][1] == query.partition("=")[0]

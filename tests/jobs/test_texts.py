@@ -1,0 +1,54 @@
+"""Every code that the rules and the queue can give has a sentence."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from jobs.findings import Finding
+from jobs.texts import FINDINGS, REASONS, finding_text, reason_text
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [*(ROOT / "jobs").rglob("*.py"), *(ROOT / "runs").rglob("*.py")]
+
+
+def codes_of(maker: str) -> set[str]:
+    """The literal first arguments of all calls `maker("…")` in the source."""
+    codes = set()
+    for source in SOURCES:
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == maker:
+                codes |= {
+                    leaf.value
+                    for argument in node.args[:1]
+                    for leaf in (
+                        [argument.body, argument.orelse] if isinstance(argument, ast.IfExp) else [argument]
+                    )
+                    if isinstance(leaf, ast.Constant)
+                }
+    return codes
+
+
+def test_every_finding_has_a_sentence():
+    codes = codes_of("Finding")
+    assert len(codes) > 25
+    assert codes - {"too_long"} <= FINDINGS.keys()
+
+
+def test_every_reason_has_a_sentence():
+    queue = {"never_fits", "capacity", "out_of_service"}
+    codes = codes_of("Reason") | queue
+    assert len(codes) > 8
+    assert codes - {"capacity"} <= REASONS.keys()
+
+
+@pytest.mark.parametrize("unit", ["bytes", "characters"])
+def test_too_long_says_of_what(unit):
+    assert unit in finding_text("too_long", {"most": 5, "unit": unit})
+
+
+def test_capacity_says_the_numbers():
+    data = {"workers": 2, "worker_gpus": 8, "total_gpus": 16, "room": 1, "largest_block": 8}
+    text = reason_text("capacity", data)
+    assert all(number in text for number in ("2", "8", "1"))
+    assert Finding("x", "y").as_json()["level"] == "error"
