@@ -70,7 +70,7 @@ class JobForm(forms.Form):
     team = _id(gettext_lazy("Team"))
     pool = _id(gettext_lazy("Resource pool"))
     spec = _id(gettext_lazy("Worker spec"))
-    worker_count = _whole(gettext_lazy("Workers"), 1, rules.MOST_WORKERS)
+    worker_count = _whole(gettext_lazy("Worker count"), 1, rules.MOST_WORKERS)
     custom = forms.BooleanField(label=gettext_lazy("Custom GPU count"), required=False)
     custom_gpus = _whole(gettext_lazy("Number of GPUs"), 1, rules.MOST_CUSTOM_GPUS)
     flavor = _id(gettext_lazy("Node flavor"))
@@ -191,8 +191,8 @@ class JobForm(forms.Form):
             command=unix_newlines(values.get("command", "")),
             name=values.get("name", ""),
             spec=None if custom else values.get("spec"),
-            worker_count=None if custom else values.get("worker_count"),
-            custom_gpus=(values.get("custom_gpus") or 1) if custom else None,
+            worker_count=None if custom else values.get("worker_count") or 0,
+            custom_gpus=(values.get("custom_gpus") or 0) if custom else None,
             flavor=values.get("flavor") if custom and len(self.offer.flavors) > 1 else None,
             rdma=bool(values.get("rdma")),
             framework=values.get("framework") or Framework.SINGLE.value,

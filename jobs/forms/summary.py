@@ -56,8 +56,10 @@ def summary_of(form: JobForm) -> Summary:
     keep the numbers from showing."""
     asked = form.job_spec()
     judged = job_estimate(user=form.user, spec=_standing_in(asked))
-    wrong = [f for f in judged.findings if not (f.code == "required" and f.level == Level.ERROR)]
-    missing = [f for f in judged.findings if f not in wrong]
+    unclear = {name for name, _text in form.unclear}
+    found = [f for f in judged.findings if form.field_of(f.field) not in unclear]
+    wrong = [f for f in found if f.code != "required"]
+    missing = [f for f in found if f.code == "required"]
     if not asked.command.strip():
         missing.append(Finding("required", "command"))
     notes = [*_unclear(form), *(_note(form, f) for f in wrong)]

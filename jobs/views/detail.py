@@ -122,7 +122,7 @@ def _asked(job: Job, user: User) -> dict[str, Any]:
         "priority": PRIORITY_LABELS.get(spec.priority, spec.priority),
         "command_lines": len(spec.command.splitlines()),
         "env": _env(job, spec, user),
-        "tags": [tag.name for tag in job.tags.all()],
+        "tags": [tag.name for tag in job.tags.order_by("pk")],
         "findings": [_finding(f) for f in job.findings],
     }
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, Q
+from django.db.models import Count, Prefetch, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from jobs.models import Job
+from jobs.models import Job, JobTag
 from jobs.querysets import JobQuerySet
 from jobs.states import State
 from jobs.texts import state_label
@@ -75,7 +75,8 @@ def _page(jobs: JobQuerySet, before: str) -> list[Any]:
     if before:
         border = Job.objects.filter(key=before).values_list("pk", flat=True).first()
         jobs = jobs.filter(pk__lt=border or 0)
-    rows = jobs.select_related("creator", "pool", "team").prefetch_related("tags").order_by("-pk")
+    tags = Prefetch("tags", JobTag.objects.order_by("pk"))
+    rows = jobs.select_related("creator").prefetch_related(tags).order_by("-pk")
     return list(rows.defer("request", "findings")[: PAGE_SIZE + 1])
 
 

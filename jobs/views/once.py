@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from uuid import uuid4
 
 from django.db import transaction
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from jobs.models import IdempotencyKey, Job
 from jobs.services import job_create
@@ -40,5 +40,6 @@ def job_create_once(*, user: User, spec: JobSpec, token: str, posted: QueryDict)
 
 
 def _digest(posted: QueryDict) -> str:
+    """Of what was typed; keyed, as that holds secrets."""
     fields = sorted((name, values) for name, values in posted.lists() if name != "csrfmiddlewaretoken")
-    return hashlib.sha256(repr(fields).encode()).hexdigest()
+    return salted_hmac("jobs.views.once", repr(fields), algorithm="sha256").hexdigest()

@@ -28,6 +28,15 @@
   document.addEventListener("htmx:afterSettle", rdma);
   form.addEventListener("change", rdma);
 
+  // A field that is being changed is no longer wrong until the console says so again.
+  form.addEventListener("input", (event) => {
+    const control = event.target;
+    if (!control.classList.contains("is-invalid")) return;
+    control.classList.remove("is-invalid");
+    control.removeAttribute("aria-invalid");
+    for (const message of control.parentElement.querySelectorAll(".invalid-feedback")) message.remove();
+  });
+
   // Rows are added and taken away without asking the console.
   form.addEventListener("click", (event) => {
     const add = event.target.closest("[data-add-row]");

@@ -1,15 +1,20 @@
 // What every page needs: local times, polling only while somebody looks, and a word when the console does not answer.
 (() => {
+  const two = (number) => String(number).padStart(2, "0");
+  const offset = (minutes) => {
+    const size = Math.abs(minutes);
+    const rest = size % 60 ? `:${two(size % 60)}` : "";
+    return `UTC${minutes < 0 ? "-" : "+"}${Math.floor(size / 60)}${rest}`;
+  };
+  const local = (at) =>
+    `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ` +
+    `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} ${offset(-at.getTimezoneOffset())}`;
   const localise = (root) => {
     for (const time of root.querySelectorAll("time[datetime]:not([data-local])")) {
       const at = new Date(time.getAttribute("datetime"));
       if (Number.isNaN(at.valueOf())) continue;
       time.title = time.textContent;
-      time.textContent = at.toLocaleString(document.documentElement.lang, {
-        year: "numeric", month: "2-digit", day: "2-digit",
-        hour: "2-digit", minute: "2-digit", second: "2-digit",
-        hour12: false, timeZoneName: "shortOffset",
-      });
+      time.textContent = local(at);
       time.setAttribute("data-local", "");
     }
   };
