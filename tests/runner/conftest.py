@@ -12,7 +12,7 @@ from console.runner.processes import ChildSpec
 from console.runner.supervisor import Backoff, Supervisor
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 10.0) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait until the condition holds; fails the test if it does not in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -103,7 +103,7 @@ def test_asking_twice_to_stop_waits_for_nobody(supervisor, shell, tmp_path):
     supervisor.ask_to_stop()
     started = time.monotonic()
     supervisor.stop(patience=60)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 def test_a_step_that_fails_shows_the_end_of_its_output(supervisor, shell):
