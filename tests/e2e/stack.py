@@ -1,0 +1,200 @@
+"""The whole console as `make run` starts it, in a folder of its own, and a REST client for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 90.0
+ENDED = {"succeeded", "failed", "stopped"}
+
+
+class Console:
+    """Start it, kill parts of it, start it again: its data stays in `data_dir`."""
+
+    def __init__(self, data_dir: Path, **env: str) -> None:
+        self.data_dir = data_dir
+        self.port = free_port()
+        kept = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL", "SANDBOX")}
+        self.env = kept | {"DATA_DIR": str(data_dir), "PORT": str(self.port)} | env
+        self.output = data_dir.parent / f"{data_dir.name}.out"
+        self.runner: psutil.Process | None = None
+        self.tokens: dict[str, str] = {}
+
+    def __enter__(self) -> Console:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        with self.output.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "console.runner"], cwd=ROOT, env=self.env, stdout=output, stderr=output
+            )
+        self.runner = psutil.Process(process.pid)
+        wait_until(lambda: self._alive(process) and self.answers(), "the console answers", 180)
+
+    def _alive(self, process: subprocess.Popen[bytes]) -> bool:
+        assert process.poll() is None, f"the runner ended: {self.output.read_text()[-2000:]}"
+        return True
+
+    def answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.address}/healthz", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def parts(self) -> list[psutil.Process]:
+        """The runner and all its descendants; jobs' supervisors are none of them."""
+        assert self.runner is not None
+        return [self.runner, *self.runner.children(recursive=True)]
+
+    def kill(self) -> None:
+        """SIGKILL to every process of the console at once: runner, web, workers, beat, Redis."""
+        parts = self.parts()
+        for part in parts:
+            with suppress(psutil.NoSuchProcess):
+                part.kill()
+        psutil.wait_procs(parts, timeout=10)
+
+    def stop(self) -> None:
+        if self.runner is not None and self.runner.is_running():
+            self.runner.send_signal(signal.SIGINT)
+            self.runner.wait(timeout=60)
+
+    # REST
+
+    def token(self, user: str) -> str:
+        if user not in self.tokens:
+            answer = self.call("POST", "auth/token/", {"username": user, "password": "demo"}, user=None)
+            self.tokens[user] = answer["token"]
+        return self.tokens[user]
+
+    def call(self, method: str, path: str, body: Any = None, user: str | None = "alice") -> Any:
+        """The decoded answer; text where it is no JSON. AssertionError with the answer for an error."""
+        status, headers, data = self.raw(method, path, body, user)
+        assert status < 400, f"{method} {path}: {status} {data.decode(errors='replace')[:2000]}"
+        return (
+            json.loads(data) if "json" in headers.get("Content-Type", "") else data.decode(errors="replace")
+        )
+
+    def raw(
+        self, method: str, path: str, body: Any = None, user: str | None = "alice"
+    ) -> tuple[int, Any, bytes]:
+        headers = {"Content-Type": "application/json"}
+        if user:
+            headers["Authorization"] = f"Token {self.token(user)}"
+        data = None if body is None else json.dumps(body).encode()
+        url = f"{self.address}/api/v1/{path}"
+        request = urllib.request.Request(url, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read()
+
+    def offer(self, user: str = "alice") -> dict[str, Any]:
+        """A request for one Worker of one GPU in the demo pool, its ids looked up."""
+        pool = self.call("GET", "pools/", user=user)["results"][0]
+        spec = next(s for s in pool["specs"] if s["gpus"] == 1)
+        image = self.call("GET", f"images/?pool={pool['id']}&service=job", user=user)["results"][0]
+        return {"pool": pool["id"], "spec": spec["id"], "image": image["id"], "name": "a job"}
+
+    def spec(self, gpus: int) -> int:
+        pool = self.call("GET", "pools/")["results"][0]
+        return next(s["id"] for s in pool["specs"] if s["gpus"] == gpus)
+
+    def volume_mount(self) -> dict[str, Any]:
+        volume = self.call("GET", "volumes/")["results"][0]
+        return {"volume": volume["id"], "mount_path": volume["default_mount_path"]}
+
+    def submit(self, command: str, **fields: Any) -> str:
+        return self.call("POST", "jobs/", self.offer() | {"command": command} | fields)["id"]
+
+    def job(self, key: str) -> dict[str, Any]:
+        return self.call("GET", f"jobs/{key}/")
+
+    def log(self, key: str, rank: int = 0) -> str:
+        return self.call("GET", f"jobs/{key}/workers/{rank}/log/")
+
+    def events(self, key: str) -> list[str]:
+        return [event["code"] for event in self.call("GET", f"jobs/{key}/events/")["results"]]
+
+    def wait_state(self, key: str, *states: str) -> dict[str, Any]:
+        wait_until(lambda: self.job(key)["state"] in states, f"{key} in {states}", show=lambda: self.job(key))
+        return self.job(key)
+
+    def wait_end(self, key: str) -> dict[str, Any]:
+        return self.wait_state(key, *ENDED)
+
+    def run(self, command: str, **fields: Any) -> dict[str, Any]:
+        return self.wait_end(self.submit(command, **fields))
+
+    def idle_gpus(self) -> int:
+        return self.call("GET", "pools/")["results"][0]["idle_gpus"]
+
+    def manage(self, *words: str) -> str:
+        """Runs a management command on the console's data."""
+        command = [sys.executable, "manage.py", *words]
+        done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(
+    condition: Callable[[], bool], what: str, patience: float = PATIENCE_S, show: Callable[[], Any] = str
+) -> None:
+    until = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < until, f"waited {patience:g} s in vain: {what}; {show()}"
+        time.sleep(0.1)
+
+
+def processes_with(text: str) -> list[psutil.Process]:
+    """Processes with a word in their command line, other than this one."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "pid"]):
+        if process.info["pid"] != os.getpid() and text in " ".join(process.info["cmdline"] or []):
+            found.append(process)
+    return found
+
+
+def supervisor_of(console: Console, key: str, rank: int = 0) -> psutil.Process:
+    """The process that keeps the lock file of a Worker of the job's first attempt open."""
+    lock = str(console.data_dir / "runs" / key / "1" / str(rank) / "lock")
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if lock in [file.path for file in process.open_files()]:
+                return process
+    raise AssertionError(f"nobody holds {lock}")
