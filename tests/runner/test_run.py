@@ -14,7 +14,6 @@ import pytest
 from console.runner.config import ROOT
 from tests.runner.conftest import is_alive, number_in, wait_for
 
-
 PATIENCE = 60.0  # a busy machine takes long to start Python; nothing waits longer than it must
 
 
