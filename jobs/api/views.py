@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import exceptions, serializers
@@ -161,7 +161,8 @@ class PoolQueue(ListView):
 
     def get_queryset(self) -> QuerySet[Job]:
         pool = get_object_or_404(Pool.objects.for_user(self.request.user), pk=self.kwargs["pk"])
-        place = F("priority") * PRIORITY_STEP + F("pk")
+        order = F("priority") * PRIORITY_STEP + F("pk")
+        place = ExpressionWrapper(order, output_field=BigIntegerField())
         waiting: QuerySet[Job] = Job.objects.waiting().filter(pool=pool).annotate(place=place)
         return waiting
 
