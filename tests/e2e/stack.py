@@ -18,6 +18,9 @@ from typing import Any
 
 import psutil
 
+from engines.base import AttemptKey
+from engines.local.engine import LocalEngine
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 90.0
 ENDED = {"succeeded", "failed", "stopped"}
@@ -45,6 +48,7 @@ class Console:
 
     def __exit__(self, *exception: object) -> None:
         self.stop()
+        self.end_jobs()
 
     @property
     def address(self) -> str:
@@ -81,6 +85,12 @@ class Console:
             with suppress(psutil.NoSuchProcess):
                 part.kill()
         psutil.wait_procs(parts, timeout=10)
+
+    def end_jobs(self) -> None:
+        """Jobs outlive their console: ends those that a failed test left running."""
+        engine = LocalEngine(self.data_dir / "runs")
+        for folder in (self.data_dir / "runs").glob("jo-*/*"):
+            engine.stop(AttemptKey(folder.parent.name, int(folder.name)), 0)
 
     def stop(self) -> None:
         if self.runner is not None and self.runner.is_running():

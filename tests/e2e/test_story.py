@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import os
 import re
 from pathlib import Path
 
@@ -16,7 +17,7 @@ _numbers = itertools.count(1)
 @pytest.fixture
 def word():
     """A number of seconds that no other process sleeps: its processes can be found by it."""
-    return f"31{next(_numbers):04}"
+    return f"{os.getpid()}{next(_numbers):02}"
 
 
 def volume_folder(console: Console) -> Path:
