@@ -1,0 +1,34 @@
+"""A launcher that a test may kill: starts one attempt as told by JSON in its argument.
+
+Needs only the standard library and `engines`, so that any user's Python can run it.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+if __name__ == "__main__":
+    told = json.loads(sys.argv[1])
+    sys.path.insert(0, told["packages"])
+    from engines.base import AttemptKey, Launch, Mount, Phase, WorkerLaunch
+    from engines.local.engine import LocalEngine
+
+    engine = LocalEngine(Path(told["root"]), told["mode"], bwrap=told.get("bwrap"))
+    key = AttemptKey(told["job"], 1)
+    worker = WorkerLaunch(0, "worker-0", (0,), {"PAGE": "1"}, 2**20)
+    mounts = tuple(Mount(*mount) for mount in told.get("mounts", ()))
+    print("ready", flush=True)
+    engine.start(Launch(key, told["command"], "host", mounts, (worker,), told.get("private", {})))
+    print("started", flush=True)
+    while told["wait"]:
+        look = engine.look([key])[key][0]
+        if look.phase in (Phase.EXITED, Phase.LOST):
+            log = engine.read_log(key, 0, 0, 2**20).data.decode()
+            print(
+                json.dumps(
+                    {"phase": look.phase, "code": look.exit_code, "log": log, "fault": str(look.fault)}
+                )
+            )
+            break
+        time.sleep(0.02)

