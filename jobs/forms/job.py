@@ -112,8 +112,8 @@ class JobForm(forms.Form):
         return self._spec
 
     def accept(self, findings: Iterable[Finding]) -> None:
-        """Shows findings beside their fields; a field with an error of its own keeps just that."""
-        own = set(self.errors)
+        """Shows findings beside their fields; a field that could not be understood keeps just that."""
+        own = self.unclear_fields
         for finding in findings:
             text = finding_text(finding.code, finding.data)
             if (row := self._row_of(finding.field)) is not None:
@@ -122,6 +122,11 @@ class JobForm(forms.Form):
                 self.mounts_errors.append(text)
             elif (name := self.field_of(finding.field)) not in own:
                 self.add_error(name, text)
+
+    @property
+    def unclear_fields(self) -> set[str]:
+        """Fields without a usable value. In the text of variables the other pieces are still judged."""
+        return {name for name, _text in self.unclear} - {"env_text", "mounts"}
 
     def field_of(self, path: str) -> str:
         """The form's field for a field of the request: `env.3.name` is in `env_text`."""

@@ -56,8 +56,7 @@ def summary_of(form: JobForm) -> Summary:
     keep the numbers from showing."""
     asked = form.job_spec()
     judged = job_estimate(user=form.user, spec=_standing_in(asked))
-    unclear = {name for name, _text in form.unclear}
-    found = [f for f in judged.findings if form.field_of(f.field) not in unclear]
+    found = [f for f in judged.findings if form.field_of(f.field) not in form.unclear_fields]
     wrong = [f for f in found if f.code != "required"]
     missing = [f for f in found if f.code == "required"]
     if not asked.command.strip():

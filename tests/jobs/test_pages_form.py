@@ -1,0 +1,322 @@
+"""The form of a new job without JavaScript: what is typed, refused, kept, and what is created."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import translation
+
+from jobs.models import IdempotencyKey, Job
+from jobs.services import job_estimate
+from jobs.spec import JobSpec
+from jobs.vault import decrypt
+from pools.models import Pool
+from teams.models import Team, User
+from tests.factories import (
+    make_flavor,
+    make_image,
+    make_job,
+    make_pool,
+    make_team,
+    make_user,
+    make_volume,
+    make_zone,
+    occupy,
+    worker_spec,
+)
+from tests.jobs.pages import Page
+
+pytestmark = pytest.mark.django_db
+CREATE = "/jobs/create/"
+
+
+@pytest.fixture
+def team() -> Team:
+    return make_team()
+
+
+@pytest.fixture
+def alice(team: Team) -> User:
+    return make_user(team)
+
+
+@pytest.fixture
+def pool(team: Team) -> Pool:
+    zone = make_zone(public_data="/srv/public")
+    pool = make_pool(team, zone=zone)
+    make_image(zone)
+    make_volume(zone, team)
+    return pool
+
+
+@pytest.fixture
+def page(client: Client, alice: User, pool: Pool) -> Page:
+    client.force_login(alice)
+    return Page(client.get(CREATE))
+
+
+def filled(page: Page, pool: Pool, /, **changed: Any) -> dict[str, Any]:
+    values = page.fields() | {
+        "spec": [str(worker_spec(pool, 2).pk)],
+        "command": ["echo hello"],
+        "name": ["a job"],
+    }
+    return values | {name: v if isinstance(v, list) else [v] for name, v in changed.items()}
+
+
+def test_a_filled_form_becomes_a_job(client: Client, page: Page, pool: Pool) -> None:
+    sent = filled(page, pool, worker_count="3", framework="pytorch_ddp", tags="a, b，c", description="说明")
+    answer = client.post(CREATE, sent)
+
+    job = Job.objects.get()
+    assert answer.status_code == 303
+    assert answer["Location"] == f"/jobs/{job.key}/"
+    spec = JobSpec.from_json(job.request)
+    assert (job.total_gpus, spec.worker_count, spec.framework) == (6, 3, "pytorch_ddp")
+    assert [m.mount_path for m in spec.mounts] == ["/mnt/public"]  # the suggested row was pre-filled
+    assert spec.tags == ("a", "b", "c")
+    assert "Created." in Page(client.get(answer["Location"])).source
+
+
+def test_lines_reach_the_job_as_bash_wants_them(client: Client, page: Page, pool: Pool) -> None:
+    client.post(CREATE, filled(page, pool, command="cd /tmp\r\npwd\r\n[ 1 = 1 ] && echo OK"))
+    assert Job.objects.get().request["command"] == "cd /tmp\npwd\n[ 1 = 1 ] && echo OK"
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("TOKEN=YWJj==;X=a=b;E=;", [("TOKEN", "YWJj=="), ("X", "a=b"), ("E", "")]),
+        ("A=1; B=2 ;", [("A", "1"), ("B", "2")]),
+        ('A="x;y"\r\nB=2', [("A", "x;y"), ("B", "2")]),
+    ],
+)
+def test_variables_as_text(client: Client, page: Page, pool: Pool, text: str, variables: list[Any]) -> None:
+    client.post(CREATE, filled(page, pool, env_text=text))
+    spec = JobSpec.from_json(Job.objects.get().request)
+    assert [(v.name, v.value) for v in spec.env] == variables
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("1A=x;B-C=y;=v;NOVALUE", ["“1A”", "“B-C”", "“=v”", "“NOVALUE”"]),
+        ("A=1；B=2", ["；"]),
+        ("A=1;A=2", ["A is given twice"]),
+    ],
+)
+def test_bad_variables_are_named(client: Client, page: Page, pool: Pool, text: str, named: list[str]) -> None:
+    answer = client.post(CREATE, filled(page, pool, env_text=text))
+    shown = " ".join(e.text for e in Page(answer).all("div", class_="invalid-feedback"))
+    assert answer.status_code == 422
+    assert [piece for piece in named if piece not in shown] == []
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1.5", "", "1000000000", "x"])
+def test_a_refused_form_keeps_everything(client: Client, page: Page, pool: Pool, count: str) -> None:
+    volume = page.fields()["mount_volume"][0]
+    sent = filled(
+        page,
+        pool,
+        worker_count=count,
+        command="",
+        name='训练-🚀 "q" <img src=x>',
+        description="two\r\nlines",
+        tags="x, y",
+        env_text='A=1;B="x;y"',
+        private_name=["KEY", "OTHER"],
+        private_value=["sekret-4711", "\r\nsecond"],
+        mount_volume=[volume, volume],
+        mount_path=["/mnt/a", "/mnt/b"],
+        public_data="on",
+        rdma="on",
+        priority="low",
+        stop_grace_seconds="7",
+    )
+    answer = client.post(CREATE, sent)
+    again = Page(answer)
+
+    assert answer.status_code == 422
+    assert not Job.objects.exists()
+    assert not IdempotencyKey.objects.exists()
+    kept = again.fields()
+    for name, values in sent.items():
+        rows = name.startswith(("private_", "mount_"))
+        expected = [*values, ""] if rows else values  # one empty row is always there
+        assert [v.replace("\r\n", "\n") for v in kept[name]] == [v.replace("\r\n", "\n") for v in expected]
+    assert "is-invalid" in (again.by_id("id_worker_count").attrs["class"] or "")
+    assert "is-invalid" in (again.by_id("id_command").attrs["class"] or "")
+    focused = [e.attrs["name"] for e in again.elements if "autofocus" in e.attrs]
+    assert focused == ["worker_count"]
+
+
+def test_errors_of_rows_stand_at_their_rows(client: Client, page: Page, pool: Pool) -> None:
+    volume = page.fields()["mount_volume"][0]
+    sent = filled(
+        page,
+        pool,
+        env_text="A=1",
+        private_name=["A"],
+        private_value=["x"],
+        mount_volume=[volume, "", volume],
+        mount_path=["/mnt/a", "/mnt/b", "/etc"],
+    )
+    shown = [e.text for e in Page(client.post(CREATE, sent)).all("div", class_="invalid-feedback")]
+    assert shown == [
+        "A is given twice.",
+        "Choose a volume, or empty the mount path.",
+        "/etc belongs to the system; mount below /mnt, for example.",
+    ]
+
+
+def test_private_values_are_encrypted_and_the_creators(client: Client, page: Page, pool: Pool) -> None:
+    sent = filled(page, pool, private_name=["API_KEY", ""], private_value=["sekret-4711", ""])
+    address = client.post(CREATE, sent)["Location"]
+    job = Job.objects.get()
+    mate = Client()
+    mate.force_login(make_user(job.team))
+
+    assert decrypt(job.private_values.get().ciphertext) == "sekret-4711"
+    assert "sekret" not in str(job.request)
+    assert "sekret-4711" in Page(client.get(address)).source
+    theirs = Page(mate.get(address)).source
+    assert "sekret" not in theirs
+    assert "API_KEY" in theirs
+
+
+def test_a_custom_count_replaces_spec_and_workers(client: Client, page: Page, pool: Pool) -> None:
+    client.post(CREATE, filled(page, pool, worker_count="x", custom="on", custom_gpus="12"))
+    job = Job.objects.get()
+    assert (job.total_gpus, job.shape.workers, job.spec) == (12, 2, None)
+
+
+def test_the_same_form_sent_twice_makes_one_job(client: Client, page: Page, pool: Pool) -> None:
+    sent = filled(page, pool)
+    first, second = client.post(CREATE, sent), client.post(CREATE, sent)
+    assert first["Location"] == second["Location"]
+    assert "was sent before" in Page(client.get(second["Location"])).source
+
+    client.post(CREATE, filled(page, pool, name="another"))  # after Back, with a change
+    client.post(CREATE, filled(Page(client.get(CREATE)), pool))  # the form opened anew
+    assert Job.objects.count() == 3
+
+
+def test_the_estimate_shows_the_numbers_of_the_one_arithmetic(
+    client: Client, page: Page, pool: Pool, alice: User
+) -> None:
+    occupy(pool, [0, 3, 5, 6])
+    sent = filled(page, pool, worker_count="9")
+    shown = Page(client.post("/jobs/estimate/", sent))
+    spec = JobSpec(
+        team=None,
+        pool=pool.pk,
+        image=int(sent["image"][0]),
+        command=":",
+        name="-",
+        spec=worker_spec(pool, 2).pk,
+        worker_count=9,
+    )
+    judged = job_estimate(user=alice, spec=spec)
+
+    assert shown.number("total-gpus") == judged.total_gpus == 18
+    assert shown.number("startable") == judged.startable == 8
+    assert shown.number("idle-gpus") == judged.idle_gpus == 18
+    assert [shown.number(f"startable-{worker_spec(pool, g).pk}") for g in (1, 2, 4, 8)] == [18, 8, 3, 1]
+    assert shown.number("custom-startable") == 13
+    assert shown.by_id("summary").attrs["data-verdict"] == "queue"
+    assert "Needs room for 9 Workers" in shown.source
+
+
+def test_the_verdicts(client: Client, page: Page, pool: Pool) -> None:
+    def verdict(**changed: Any) -> str | None:
+        answer = client.post("/jobs/estimate/", filled(page, pool, **changed))
+        return Page(answer).by_id("summary").attrs["data-verdict"]
+
+    assert verdict() == "now"
+    assert verdict(name="", command="") == "now"  # typed last; the numbers do not wait for them
+    assert verdict(spec="") == "choose"
+    assert verdict(worker_count="17") == "never"
+    assert verdict(worker_count="0") == "wrong"
+    assert not Job.objects.exists()
+
+
+def test_another_pool_brings_what_goes_with_it(client: Client, page: Page, pool: Pool, team: Team) -> None:
+    other = make_pool(team, zone=make_zone(), network="ib")
+    make_flavor(other)
+    image = make_image(other.zone)
+    sent = filled(page, pool, pool=str(other.pk))
+    live = Page(client.post("/jobs/estimate/", sent))
+    assert {e.attrs["value"] for e in live.all("input", name="spec")} == {
+        str(s.pk) for f in other.flavors.all() for s in f.specs.all()
+    }
+    assert image.reference in live.source
+    assert not live.all("input", name="public_data")
+    assert [o.get("value") for o in live.all("select", name="mount_volume")[0].options] == [""]
+
+    answer = client.post(CREATE, sent)  # without JavaScript the same by a full page
+    assert answer.status_code == 422
+    assert image.reference in Page(answer).source
+    assert "does not belong to the resource pool" in Page(answer).source
+
+
+def test_buttons_that_only_look_create_nothing(client: Client, page: Page, pool: Pool) -> None:
+    for button in ("look", "add_row"):
+        answer = client.post(CREATE, filled(page, pool, name="", worker_count="0") | {button: "1"})
+        assert answer.status_code == 200
+        assert Page(answer).fields()["worker_count"] == ["0"]
+    assert not Job.objects.exists()
+
+
+def test_only_own_pools_count(client: Client, page: Page, pool: Pool) -> None:
+    foreign = make_pool(make_team())
+    answer = client.post(CREATE, filled(page, pool, pool=str(foreign.pk)))
+    assert answer.status_code == 422
+    assert foreign.name not in Page(answer).source
+    assert "There is no such resource pool for this team." in Page(answer).source
+
+
+@pytest.mark.parametrize("odd", [str(2**63), "-1", "x"])
+def test_odd_ids_are_no_accident(client: Client, page: Page, pool: Pool, odd: str) -> None:
+    for name in ("team", "pool", "spec", "image", "flavor", "mount_volume"):
+        sent = filled(page, pool, **{name: odd}) | {"custom": "on"} if name == "flavor" else {name: [odd]}
+        assert client.post(CREATE, filled(page, pool) | sent).status_code == 422
+        assert client.post("/jobs/estimate/", filled(page, pool) | sent).status_code == 200
+
+
+def test_a_person_of_two_teams_chooses(client: Client, team: Team, pool: Pool) -> None:
+    second = make_team("zz")
+    theirs = make_pool(second)
+    user = make_user(team, second)
+    client.force_login(user)
+    page = Page(client.get(CREATE))
+    assert page.fields()["team"] == [str(team.pk)]
+    live = Page(client.post("/jobs/estimate/", page.fields() | {"team": [str(second.pk)]}))
+    assert theirs.name in live.by_id("id_pool").text
+    assert pool.name not in live.by_id("id_pool").text
+
+
+def test_a_team_without_a_pool_is_told_so(client: Client) -> None:
+    client.force_login(make_user(make_team()))
+    assert "Your team has no resource pool yet." in Page(client.get(CREATE)).source
+
+
+def test_whoever_was_signed_out_gets_no_page_in_the_page() -> None:
+    assert Client().post("/jobs/estimate/").status_code == 401
+    assert Client().get(CREATE)["Location"] == "/accounts/login/?next=/jobs/create/"
+
+
+def test_chinese_errors_for_chinese_readers(client: Client, page: Page, pool: Pool) -> None:
+    with translation.override("en"):
+        answer = client.post(CREATE, filled(page, pool, worker_count="0"), HTTP_ACCEPT_LANGUAGE="zh-CN")
+    assert 'lang="zh-hans"' in answer.content.decode()
+
+
+def test_queueing_is_shown_with_its_place(client: Client, page: Page, pool: Pool, alice: User) -> None:
+    occupy(pool, [8, 8, 8, 8])
+    make_job(alice, pool, gpus=8)
+    live = Page(client.post("/jobs/estimate/", filled(page, pool)))
+    assert live.by_id("summary").attrs["data-verdict"] == "queue"
+    assert "Will queue, place 2" in live.source
