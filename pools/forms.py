@@ -130,13 +130,13 @@ class NodesForm(forms.ModelForm):
     """Adds nodes: by names, or a number of them with names that go on counting."""
 
     names = forms.CharField(
-        label=_("Names"),
+        label=_("names"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=_("One a line, or separated by commas; g-[001-032] stands for g-001, g-002 … g-032."),
     )
     count = forms.IntegerField(
-        label=_("Or how many"),
+        label=_("or how many"),
         required=False,
         min_value=1,
         max_value=MOST_NODES,
