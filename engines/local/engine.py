@@ -22,6 +22,7 @@ from engines.base import (
     LogChunk,
     Phase,
     Protection,
+    WorkerLaunch,
     WorkerLook,
 )
 from engines.local import durable, launcher, layout, lock, logs, sandbox, scratch, supervisor, tree
@@ -34,10 +35,10 @@ _AT_ONCE = 4  # supervisors started side by side
 class LocalEngine:
     """Runs Workers as processes of this machine.
 
-    `root` is where runs are kept (0700). Jobs never see `private` (default: the parent of `root`, so
-    DATA_DIR), except mount sources below one of `shareable` (default: `private`/volumes and
-    `private`/public). `shared_tools` are further directories that the `host` image lends read-only.
-    `sandbox` is auto, bubblewrap, proot or none; `bwrap` names a bubblewrap to use instead of the wheel's.
+    `root` is where runs are kept (0700); jobs see nothing of its parent (DATA_DIR), except mount sources
+    below one of `shareable` (default: DATA_DIR/volumes and DATA_DIR/public). `shared_tools` are further
+    directories that the `host` image lends read-only. `sandbox` is auto, bubblewrap, proot or none;
+    `bwrap` names a bubblewrap to use instead of the wheel's or the system's.
     """
 
     def __init__(
@@ -46,13 +47,12 @@ class LocalEngine:
         sandbox: str = "auto",
         shared_tools: Iterable[Path] = (),
         *,
-        private: Path | None = None,
         shareable: Iterable[Path] | None = None,
         bwrap: Path | None = None,
     ) -> None:
         self._root = os.path.realpath(root)
         self._wanted = sandbox
-        self._private = os.path.realpath(private or os.path.dirname(self._root))
+        self._private = os.path.dirname(self._root)
         places = (
             shareable if shareable is not None else [Path(self._private, n) for n in ("volumes", "public")]
         )
@@ -89,8 +89,10 @@ class LocalEngine:
         try:
             layout.make_private_dirs(self._root, attempt)
             former = durable.read_json(path)
-            if former is None or now + grace_s < former["at"] + former["grace_s"]:
-                durable.write_json(path, {"at": now if former is None else former["at"], "grace_s": grace_s})
+            if former is None:
+                durable.write_json(path, {"at": now, "grace_s": grace_s})
+            elif now + grace_s < former["at"] + former["grace_s"]:  # sooner than asked before
+                durable.write_json(path, {"at": former["at"], "grace_s": now + grace_s - former["at"]})
         except OSError as error:
             raise EngineError(f"cannot stop {key}: {error}") from error
         self._clean_lost(key)
@@ -171,30 +173,14 @@ class LocalEngine:
         choice = self._choice()
         if not choice.mode:
             raise EngineError(f"the sandbox that is demanded does not work: {choice.reason}")
-        house = House(
-            choice.mode,
-            choice.tool,
-            self._private,
-            self._shareable,
-            self._tools,
-            os.path.join(self._root, ".links"),
-        )
-        workers = [
-            {
-                "rank": worker.rank,
-                "hostname": worker.hostname,
-                "gpus": len(worker.gpus),
-                "env": dict(worker.env),
-                "shm_bytes": worker.shm_bytes,
-            }
-            for worker in launch.workers
-        ]
+        links = os.path.join(self._root, ".links")
+        house = House(choice.mode, choice.tool, self._private, self._shareable, self._tools, links)
         return {
             "name": str(launch.key),
             "command": launch.command,
             "image": launch.image,
             "mounts": [(mount.source, mount.target, mount.read_only) for mount in launch.mounts],
-            "workers": workers,
+            "workers": [_worker_document(worker) for worker in launch.workers],
             "disk_bytes": launch.disk_bytes,
             "log_bytes": launch.log_bytes,
             "house": house._asdict(),
@@ -216,6 +202,9 @@ class LocalEngine:
     def _look_at(path: str, stopped: bool) -> WorkerLook:
         """In this order: a supervisor locks, then writes `started`, then `exit.json`, then lets go."""
         rank = int(os.path.basename(path))
+        end = durable.read_json(os.path.join(path, layout.EXIT))
+        if end:
+            return _exited(rank, end)
         started = durable.read_json(os.path.join(path, layout.STARTED))
         lives = lock.is_held(os.path.join(path, layout.LOCK))
         end = durable.read_json(os.path.join(path, layout.EXIT))
@@ -247,6 +236,16 @@ class LocalEngine:
             if self._look_at(path, stopped=False).phase is Phase.LOST:
                 tree.kill_marked(mark(f"{key}/{rank}"))
                 supervisor.remove_layers(path)
+
+
+def _worker_document(worker: WorkerLaunch) -> dict[str, Any]:
+    return {
+        "rank": worker.rank,
+        "hostname": worker.hostname,
+        "gpus": len(worker.gpus),
+        "env": dict(worker.env),
+        "shm_bytes": worker.shm_bytes,
+    }
 
 
 def _exited(rank: int, end: dict[str, Any]) -> WorkerLook:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -62,7 +63,9 @@ def _claim(attempt_path: str, rank_path: str) -> int | None:
 
 
 def _detach(rank_path: str) -> None:
-    """Let go of the launcher's pipes; errors of the supervisor itself go to its diary."""
+    """Let go of the launcher's pipes and of polite signals; our own errors go to the diary."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a service that is restarted must not take jobs along
     diary = os.open(
         os.path.join(rank_path, layout.DIARY),
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,

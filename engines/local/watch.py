@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -49,7 +50,8 @@ class Watch:
         self._started_at: float | None = None
         self._result: tuple[int | None, int | None] | None = None
         self._ended_at = 0.0
-        self._stop_seen: tuple[float, float] | None = None  # (asked at, kill at by the monotonic clock)
+        self._stop_seen: tuple[float, float] | None = None  # (asked at, grace)
+        self._kill_at = 0.0  # by the monotonic clock
         self._terminated = False
         self._disk_step: Iterator[int | None] | None = None
         self._disk_next = time.monotonic() + min(_DISK_EVERY, 1.0)
@@ -57,7 +59,8 @@ class Watch:
 
     def run(self) -> End:
         """Until the main process has ended, a stop is done, the disk is full or the box is gone."""
-        os.write(self._kept.echo, b"ready\n")
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._kept.echo, b"ready\n")
         for fd in (self._kept.output, self._kept.report, self._kept.complaints, self._kept.status):
             self._poll.register(fd, select.POLLIN)
         over = False
@@ -96,10 +99,15 @@ class Watch:
         """The command may run: first written down, then allowed."""
         if self._started_at is not None or os.path.exists(self._stop_path):
             return
-        self._find_main()
+        try:
+            self._find_main()
+        except (StopIteration, ProcessLookupError):  # somebody killed it: no command was run
+            self._fault = Refused("sandbox_failed", detail="the shell is gone")
+            return
         self._started_at = time.time()
         durable.write_json(os.path.join(self._rank_path, layout.STARTED), {"at": self._started_at})
-        os.write(self._kept.control, b"go\n")
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._kept.control, b"go\n")
 
     def _find_main(self) -> None:
         """Go down from the keeper: our helpers, the shell that is `cat` now, the command's bash."""
@@ -163,13 +171,13 @@ class Watch:
         if tombstone is None or (self._result and tombstone["at"] > self._ended_at):
             return False
         asked, grace = float(tombstone["at"]), float(tombstone["grace_s"])
-        left = min(max(asked + grace - time.time(), 0.0), grace)
-        if self._stop_seen is None or self._stop_seen[0] != asked:
-            self._stop_seen = (asked, time.monotonic() + left)
+        if self._stop_seen != (asked, grace):
+            self._stop_seen = (asked, grace)
+            self._kill_at = time.monotonic() + min(max(asked + grace - time.time(), 0.0), grace)
         return True
 
     def _stop_is_done(self) -> bool:
-        if self._stop_seen and time.monotonic() >= self._stop_seen[1]:
+        if time.monotonic() >= self._kill_at:
             return True
         return self._result is not None and len(self._worker_processes()) <= 1  # `cat`
 

@@ -8,7 +8,7 @@ from engines.local.engine import LocalEngine
 from engines.local.sandbox import choose
 from tests.engines.stand import Stand
 
-MODES = ("bubblewrap", "proot", "none")
+MODES = ("bubblewrap", pytest.param("proot", marks=pytest.mark.slow), "none")
 
 
 def make_stand(tmp_path, mode: str) -> Stand:
@@ -31,6 +31,14 @@ def stand(request, tmp_path):
 def boxed(tmp_path):
     """The local engine with bubblewrap."""
     made = make_stand(tmp_path, "bubblewrap")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def traced(tmp_path):
+    """The local engine with proot."""
+    made = make_stand(tmp_path, "proot")
     yield made
     made.close()
 

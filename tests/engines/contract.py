@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import socket
 import threading
+import time
 
 import pytest
 
@@ -159,7 +160,9 @@ class EngineContract:
         key = stand.start("trap '' TERM; echo up; while true; do sleep 1; done")
         stand.running(key, "up")
         stand.engine.stop(key, 60)
+        time.sleep(0.3)
         stand.engine.stop(key, 0)
+        stand.engine.stop(key, 90)
         assert stand.end(key).stopped
 
     def test_an_exit_before_the_request_wins(self, stand):

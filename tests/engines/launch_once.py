@@ -25,10 +25,7 @@ if __name__ == "__main__":
         look = engine.look([key])[key][0]
         if look.phase in (Phase.EXITED, Phase.LOST):
             log = engine.read_log(key, 0, 0, 2**20).data.decode()
-            print(
-                json.dumps(
-                    {"phase": look.phase, "code": look.exit_code, "log": log, "fault": str(look.fault)}
-                )
-            )
+            end = {"phase": look.phase, "code": look.exit_code, "signal": look.signal, "log": log}
+            print(json.dumps({**end, "fault": str(look.fault)}))
             break
         time.sleep(0.02)

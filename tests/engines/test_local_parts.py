@@ -42,7 +42,7 @@ def test_remove_whatever_a_job_left(tmp_path):
     home = os.getcwd()
     os.chdir(top)
     try:
-        for _ in range(1500):
+        for _ in range(700):
             os.mkdir("deeper")
             os.chdir("deeper")
     finally:

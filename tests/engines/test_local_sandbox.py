@@ -59,34 +59,39 @@ def facts(request):
 
 
 def inside(place: Path, bwrap: str, *, as_user: bool) -> dict:
+    """Run `probe_inside` in a job of a console whose data directory is `place`/data."""
     data, code = place / "data", place / "code"
     for name in ("volumes/rw", "volumes/public", "secrets", "runs"):
         (data / name).mkdir(parents=True)
     (data / "secrets" / "key").write_text("secret")
     shutil.copy(probe_inside.__file__, data / "volumes" / "rw" / "probe.py")
-    shutil.copytree(PACKAGES / "engines", code / "engines", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(launch_once.__file__, code / "launch_once.py")
     secrets = [*SECRETS, str(data), str(data / "secrets" / "key"), str(code), str(PACKAGES)]
     told = {"places": [*WRITABLE, *REFUSED, "/mnt/data/x"], "secrets": secrets}
     launch = {
-        "packages": str(code), "root": str(data / "runs"), "mode": "bubblewrap", "bwrap": bwrap,
-        "job": "jo-0123456789abcdef", "wait": True,
         "command": f"python3 /mnt/data/probe.py '{json.dumps(told)}'",
         "mounts": [(str(data / "volumes/rw"), "/mnt/data", False),
                    (str(data / "volumes/public"), "/infini-data", True)],
     }  # fmt: skip
-    command = [SYSTEM_PYTHON, str(code / "launch_once.py"), json.dumps(launch)]
+    end = launched(place, bwrap, launch, as_user=as_user)
+    assert end["code"] == 0, end
+    return json.loads(end["log"])
+
+
+def launched(place: Path, bwrap: str, launch: dict, *, as_user: bool) -> dict:
+    """One job by a launcher with the system's Python, as another user if asked for; how it ended."""
+    data, code = place / "data", place / "code"
+    (data / "runs").mkdir(parents=True, exist_ok=True)
+    shutil.copytree(PACKAGES / "engines", code / "engines", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(launch_once.__file__, code / "launch_once.py")
+    command = [SYSTEM_PYTHON, str(code / "launch_once.py")]
     if as_user:
-        launch["bwrap"] = readable_bwrap(bwrap, place)
-        command = [
-            *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
-            *(SYSTEM_PYTHON, str(code / "launch_once.py"), json.dumps(launch)),
-        ]
+        bwrap = readable_bwrap(bwrap, place)
+        command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
         subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(data)], check=True)
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, cwd="/")
-    told_end = json.loads(run.stdout.splitlines()[-1])
-    assert told_end["code"] == 0, told_end
-    return json.loads(told_end["log"])
+    fixed = {"packages": str(code), "root": str(data / "runs"), "mode": "bubblewrap", "bwrap": bwrap}
+    told = json.dumps({**fixed, "job": "jo-0123456789abcdef", "wait": True, **launch})
+    run = subprocess.run([*command, told], capture_output=True, text=True, timeout=60, check=True, cwd="/")
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 def readable_bwrap(bwrap: str, place: Path) -> str:
@@ -117,6 +122,20 @@ def test_promises(facts):
     assert seen["new_mounts"]
     assert seen["core_pattern"] in (errno.EROFS, errno.EACCES)
     assert (data / "volumes" / "rw" / "x").read_text() == "x"
+
+
+@pytest.mark.parametrize(("command", "code", "signal"), [("exit 3", 3, None), ("kill -9 $$", None, 9)])
+def test_an_ordinary_user_reads_the_end_too(tmp_path, command, code, signal):
+    """The status of a dead process in another user namespace is readable for who owns it."""
+    if os.getuid():
+        pytest.skip("the tests run as an ordinary user: the contract tests have seen it")
+    place = Path(tempfile.mkdtemp(prefix="trainyard-test-"))
+    place.chmod(0o755)
+    try:
+        end = launched(place, choose("bubblewrap").tool, {"command": command}, as_user=True)
+        assert (end["phase"], end["code"], end["signal"]) == ("exited", code, signal)
+    finally:
+        shutil.rmtree(place)
 
 
 def test_surroundings(facts):
@@ -159,6 +178,17 @@ def test_mounts_of_the_consoles_own_are_denied(stand, source):
     assert (look.phase, look.fault.code, look.fault.data) == (
         Phase.EXITED, "mount_denied", {"path": "/mnt/t-own"},
     )  # fmt: skip
+
+
+def test_proot_shows_the_workers_files(traced):
+    """proot 5.1 lets newer system calls through to the machine's files; they are hidden from it."""
+    (traced.volume / "f").write_text("f\n")
+    command = "cd /mnt/data/d && ls && stat -c %s f && test -w f && pwd && ls /; cat /etc/hosts; exit 137"
+    look = traced.run(command, mounts=[traced.mount("/mnt/data/d")])
+    assert (look.exit_code, look.signal) == (137, None)
+    assert traced.log().startswith("f\n2\n/mnt/data/d\nbin\n")
+    assert "workspace" in traced.log()
+    assert f"127.0.0.2 {traced.keys[-1].job}-worker-0" in traced.log()
 
 
 def test_nested_mounts(boxed):
