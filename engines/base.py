@@ -120,7 +120,10 @@ class LogChunk:
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """How jobs are kept apart from the machine: mode bubblewrap, proot or none, and why not better."""
+    """How jobs are kept apart from the machine: mode bubblewrap, proot or none, and why not better.
+
+    Mode `unavailable`: the demanded sandbox does not work, and nothing can be started.
+    """
 
     mode: str
     reason: str = ""
