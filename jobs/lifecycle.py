@@ -19,7 +19,7 @@ from jobs.findings import Reason
 from jobs.hints import pool_changed
 from jobs.models import Attempt, Job, JobEvent, WaitingTotal, Worker
 from jobs.states import PLACED, TERMINAL, State, may_move
-from pools.bulk import Same, bulk_insert
+from pools.bulk import Same, among, bulk_insert
 from pools.models import Pool
 from pools.services import grant_change, holds_free, pool_lock
 from teams.models import User
@@ -63,7 +63,7 @@ def move(
         jobs = [
             Moving(*row)
             for row in Job.objects.select_for_update(no_key=True)
-            .filter(pk__any=job_ids, state=old)
+            .filter(among(job_ids), state=old)
             .order_by("pk")
             .values_list("pk", "pool", "flavor", "team", "priority", "worker_gpus", "total_gpus")
         ]
@@ -83,7 +83,7 @@ def event(job_id: int, code: str, *, actor: User | None = None, **data: Any) -> 
 
 
 def _lock_pools(job_ids: Sequence[int]) -> None:
-    pools = Job.objects.filter(pk__any=job_ids).order_by().values_list("pool", flat=True).distinct()
+    pools = Job.objects.filter(among(job_ids)).order_by().values_list("pool", flat=True).distinct()
     for pool_id in sorted(set(pools)):
         pool_lock(pool_id=pool_id)
 
@@ -96,7 +96,7 @@ def _write(moved: Sequence[int], new: State, reason: Reason | None, now: datetim
         values["started_at"] = now
     elif new in TERMINAL:
         values["ended_at"] = now
-    Job.objects.filter(pk__any=moved).update(**values)
+    Job.objects.filter(among(moved)).update(**values)
 
 
 def _write_events(

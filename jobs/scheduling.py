@@ -18,7 +18,7 @@ from jobs.models import Attempt, Job, WaitingTotal, Worker
 from jobs.queue import Decision, FlavorState, PoolState, Quota, Start, WaitingClass, decide
 from jobs.reading import CLASS_FIELDS, eligible_jobs, waiting_read
 from jobs.states import State
-from pools.bulk import Same, bulk_insert
+from pools.bulk import Same, among, bulk_insert
 from pools.capacity import fits, startable
 from pools.models import Flavor, Node, Pool
 from pools.placement import IdleNode, Nodes
@@ -127,7 +127,7 @@ def _apply(pool: Pool, starts: Sequence[Start]) -> None:
     if not starts:
         return
     move([s.job for s in starts], State.QUEUED, State.DEPLOYING)
-    rows = Job.objects.filter(pk__any=[s.job for s in starts])
+    rows = Job.objects.filter(among(s.job for s in starts))
     jobs = {pk: rest for pk, *rest in rows.values_list("pk", "attempt", "framework", "team")}
     ports = _ports([needs_port(jobs[s.job][1]) for s in starts])
     attempts = bulk_insert(

@@ -6,7 +6,7 @@ Columns are given by field name, each a list with one value a row, or `Same(valu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -132,20 +132,23 @@ def _quoted(name: str) -> str:
     return connection.ops.quote_name(name)
 
 
-class AnyOf(models.Lookup):  # type: ignore[type-arg]
-    """`pk__any=[…]`: membership with the list as one parameter, however long it is."""
+class AnyOf(models.Lookup):
+    """Membership with the whole list as one parameter; made by `among`."""
 
     lookup_name = "any"
     prepare_rhs = False
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
         column, params = self.process_lhs(compiler, connection)
+        ids = list(self.rhs)
         if connection.vendor == "postgresql":
-            return f"{column} = ANY(%s)", [*params, list(self.rhs)]
-        return f"{column} IN (SELECT value FROM json_each(%s))", [  # noqa: S608
-            *params,
-            json.dumps(list(self.rhs)),
-        ]
+            return f"{column} = ANY(%s)", [*params, ids]
+        return f"{column} IN (SELECT value FROM json_each(%s))", [*params, json.dumps(ids)]  # noqa: S608
 
 
 models.BigAutoField.register_lookup(AnyOf)
+
+
+def among(ids: Iterable[int]) -> models.Q:
+    """The rows with these primary keys, however many; a set, for Django looks at each item of a list."""
+    return models.Q(pk__any=frozenset(ids))

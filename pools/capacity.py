@@ -91,10 +91,13 @@ def largest_block(idle_nodes: Sequence[int]) -> int:
 
 def fits(idle_nodes: Sequence[int], shape: Shape) -> bool:
     """Whether all Workers of the shape could be placed together."""
-    room = startable(idle_nodes, shape.worker_gpus)
-    if room != shape.full_workers or not shape.remainder:
-        return room >= shape.full_workers
-    return largest_remainder(idle_nodes, shape.worker_gpus) >= shape.remainder
+    wanted, remainder, gpus = shape.full_workers, shape.remainder, shape.worker_gpus
+    room = 0
+    for k in range(len(idle_nodes) - 1, gpus - 1, -1):  # emptiest nodes first: often they alone suffice
+        room += idle_nodes[k] * (k // gpus)
+        if room > wanted or (room == wanted and not remainder):
+            return True
+    return room == wanted and largest_remainder(idle_nodes, gpus) >= remainder
 
 
 @lru_cache(maxsize=1024)

@@ -23,6 +23,7 @@ if os.fork() == 0:
     import time
     open(os.environ["DATA_DIR"] + "/web-child.pid", "w").write(str(os.getpid()))
     time.sleep(120)
+    os._exit(0)
 http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
 """
 WORKER = """
