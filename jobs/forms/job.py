@@ -274,8 +274,9 @@ def _start(user: User) -> MultiValueDict[str, Any]:
     """What a new job starts from: the first team and pool, and what leaves no choice."""
     offer = offer_read(user, None, None)
     team = offer.team or (offer.teams[0].pk if offer.teams else None)
-    pools = offer_read(user, team, None).pools
-    pool = pools[0].id if pools else None
+    if team and not offer.team:
+        offer = offer_read(user, team, None)
+    pool = offer.pools[0].id if offer.pools else None
     offer = offer_read(user, team, pool)
     suggested = [grant for grant in offer.volumes if grant.suggested]
     values: dict[str, list[Any]] = {
