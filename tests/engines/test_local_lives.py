@@ -79,7 +79,9 @@ def launcher(stand, job: str, command: str, **told) -> subprocess.Popen:
         "packages": PACKAGES, "root": str(stand.runs), "mode": stand.mode, "job": job, "command": command,
         "wait": False, **told,
     }  # fmt: skip
-    return subprocess.Popen([sys.executable, launch_once.__file__, json.dumps(told)], stdout=subprocess.PIPE)
+    command = [sys.executable, launch_once.__file__, json.dumps(told)]
+    scratch = {"TMPDIR": str(stand.data)}  # a killed launcher may leave the folder of its sandbox trial
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **scratch})
 
 
 def test_worker_outlives_its_caller(stand):
