@@ -37,7 +37,6 @@ INSTALLED_APPS = [
     "teams",
     "axes",
     "csp",
-    "django_filters",
     "django_htmx",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -87,9 +86,8 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": env.db_url("DATABASE_URL", default=f"sqlite:////{str(DATA_DIR).lstrip('/')}/db.sqlite3")
-}
+SQLITE = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "db.sqlite3")}
+DATABASES = {"default": env.db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else SQLITE}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # IMMEDIATE takes the write lock at BEGIN, so two writers wait instead of failing half-way.
     DATABASES["default"]["OPTIONS"] = {
@@ -215,8 +213,6 @@ CELERY_BEAT_SCHEDULE = {
 # Engine
 RUNS_DIR = DATA_DIR / "runs"
 SANDBOX = env.str("SANDBOX", "auto")
-SANDBOX_ON_PURPOSE = "SANDBOX" in env.ENVIRON
-FAIL_FAST_GRACE_SECONDS = env.float("FAIL_FAST_GRACE_SECONDS", 5.0)
 PORTS = range(env.int("FIRST_PORT", 29500), env.int("FIRST_PORT", 29500) + 2000)
 
 LOGGING = {

@@ -55,7 +55,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class PoolState:
-    """All that a cycle looks at. A team without an entry in `quotas` has no limit."""
+    """All that a cycle looks at. A team without an entry in `quotas` may not use the pool (any more)."""
 
     now: datetime
     flavors: Mapping[int, FlavorState]
@@ -130,7 +130,9 @@ def _obstacle(
         return Reason("behind_head", {"head": head.job})
     quota = state.quotas.get(waiting.team)
     gpus = waiting.shape.total_gpus
-    if quota is not None and quota.limit is not None and held + gpus > quota.limit:
+    if quota is None:
+        return Reason("not_granted")
+    if quota.limit is not None and held + gpus > quota.limit:
         return Reason("quota", {"held": held, "limit": quota.limit, "wanted": gpus})
     if not fits_empty(flavor.schedulable, flavor.gpus_per_node, waiting.shape):
         return no_room(waiting.shape, flavor)

@@ -94,6 +94,7 @@ REASONS = {
     "behind_head": gettext_lazy(
         "Waits behind the first job of the queue, which must not be overtaken any longer."
     ),
+    "not_granted": gettext_lazy("Your team may not use this resource pool any more."),
     "quota": gettext_lazy(
         "Your team holds %(held)s of at most %(limit)s GPUs of this pool; this job wants %(wanted)s more."
     ),

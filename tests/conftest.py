@@ -1,10 +1,11 @@
 """What all tests share: fast passwords, a database file, no broker, and a REST client."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from celery import current_app
 from django.conf import settings
+from django.utils import translation
 from rest_framework.test import APIClient
 
 from teams.models import User
@@ -22,6 +23,13 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     """SQLite in a file: threads of a test then wait for each other's writes as in the console."""
     if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         settings.DATABASES["default"]["TEST"]["NAME"] = str(settings.DATA_DIR / "test.sqlite3")
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    """Each test starts in English: a request of the last one may have left another language."""
+    with translation.override("en"):
+        yield
 
 
 @pytest.fixture

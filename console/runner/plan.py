@@ -24,13 +24,7 @@ def child_environment(config: Config, environ: Mapping[str, str], redis_url: str
 
 def steps(config: Config, env: Mapping[str, str]) -> list[ChildSpec]:
     """What is run to its end before the console starts, in this order."""
-    commands = [
-        ("migrate", "--noinput"),
-        ("compile_catalogues",),
-        ("collectstatic", "--noinput", "--verbosity=0"),
-        *([("demo",)] if config.demo else []),
-    ]
-    return [_python(words[0], env, "manage.py", *words) for words in commands]
+    return [_python("prepare", env, "manage.py", "prepare", "--verbosity=1")]
 
 
 def children(config: Config, env: Mapping[str, str]) -> list[ChildSpec]:

@@ -47,7 +47,7 @@ def facts(request):
         pytest.skip(f"{SYSTEM_PYTHON} is missing")
     if os.getuid() and request.param == "as-root":
         pytest.skip("the tests do not run as root")
-    place = Path(tempfile.mkdtemp(prefix="trainyard-test-"))
+    place = Path(tempfile.mkdtemp(prefix="trainyard-sandbox-"))
     place.chmod(0o755)
     try:
         yield (
@@ -129,7 +129,7 @@ def test_an_ordinary_user_reads_the_end_too(tmp_path, command, code, signal):
     """The status of a dead process in another user namespace is readable for who owns it."""
     if os.getuid():
         pytest.skip("the tests run as an ordinary user: the contract tests have seen it")
-    place = Path(tempfile.mkdtemp(prefix="trainyard-test-"))
+    place = Path(tempfile.mkdtemp(prefix="trainyard-sandbox-"))
     place.chmod(0o755)
     try:
         end = launched(place, choose("bubblewrap").tool, {"command": command}, as_user=True)

@@ -12,6 +12,7 @@ from pools.placement import Counts, IdleNode, Nodes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HIGH, NORMAL, LOW = 0, 1, 2
+UNLIMITED = {1: Quota(0), 2: Quota(0)}
 
 
 def flavor(idle, nodes=None, **kwargs):
@@ -22,7 +23,7 @@ def flavor(idle, nodes=None, **kwargs):
 def pool(idle, *, quotas=None, head=None, **kwargs):
     head_job, head_since = head or (None, None)
     flavors = {1: flavor(idle, head_job=head_job, head_since=head_since)}
-    return PoolState(now=NOW, flavors=flavors, quotas=quotas or {}, **kwargs)
+    return PoolState(now=NOW, flavors=flavors, quotas=UNLIMITED | (quotas or {}), **kwargs)
 
 
 def waiting(*jobs, gpus=1, workers=1, priority=NORMAL, team=1):
@@ -89,9 +90,15 @@ def test_quota_counts_what_starts_in_the_same_cycle():
     assert started(decision) == [1, 2, 3]
 
 
+def test_a_team_without_a_grant_starts_nothing_and_blocks_nobody():
+    decision = decide(pool([8]), [waiting(1, gpus=8, team=3), waiting(2)], 99)
+    assert started(decision) == [2]
+    assert decision.reasons[1].code == "not_granted"
+
+
 @pytest.mark.parametrize("strict", [True, False])
 def test_what_can_never_fit_blocks_nobody(strict):
-    state = PoolState(NOW, {1: flavor([8], nodes=1)}, {}, strict=strict)
+    state = PoolState(NOW, {1: flavor([8], nodes=1)}, UNLIMITED, strict=strict)
     decision = decide(state, [waiting(1, gpus=8, workers=2), waiting(2)], 99)
     assert started(decision) == [2]
     assert decision.reasons[1].code == "never_fits"
@@ -99,7 +106,7 @@ def test_what_can_never_fit_blocks_nobody(strict):
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_nodes_out_of_service_make_no_head(strict):
-    state = PoolState(NOW, {1: flavor([8], nodes=2)}, {}, strict=strict)
+    state = PoolState(NOW, {1: flavor([8], nodes=2)}, UNLIMITED, strict=strict)
     decision = decide(state, [waiting(1, gpus=8, workers=2), waiting(2)], 99)
     assert started(decision) == [2]
     assert decision.reasons[1].code == "out_of_service"
@@ -119,7 +126,7 @@ def test_two_gangs_never_hold_parts():
 
 
 def test_a_head_of_one_flavor_blocks_only_there():
-    state = PoolState(NOW, {1: flavor([4, 7]), 2: flavor([8])}, {}, strict=True)
+    state = PoolState(NOW, {1: flavor([4, 7]), 2: flavor([8])}, UNLIMITED, strict=True)
     other = WaitingClass(2, NORMAL, 1, Shape(8, 8), (3,))
     assert started(decide(state, [waiting(1, gpus=8), waiting(2), other], 99)) == [3]
 
@@ -169,7 +176,7 @@ def test_never_over_commits_or_exceeds_a_quota(idle, classes, strict, limit):
 def test_counts_decide_as_nodes_do(idle, classes, strict):
     by_node = decide(pool(idle, strict=strict), classes, 99)
     counted = FlavorState(Counts(idle_nodes_of(idle, 8)), 8, len(idle), len(idle))
-    by_count = decide(PoolState(NOW, {1: counted}, {}, strict=strict), classes, 99)
+    by_count = decide(PoolState(NOW, {1: counted}, UNLIMITED, strict=strict), classes, 99)
     assert started(by_node) == started(by_count)
     assert by_node.reasons == by_count.reasons
 
