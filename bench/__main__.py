@@ -7,7 +7,7 @@ import tempfile
 
 from tools.private_postgres import NotInstalled, private_postgres
 
-BENCHMARKS = ("cycle",)
+BENCHMARKS = ("cycle", "submit")
 
 
 def main(only: str = "") -> int:

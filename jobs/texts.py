@@ -27,6 +27,8 @@ PRIORITY_LABELS = {
     "low": pgettext_lazy("priority", "low"),
 }
 
+LAST_SIGNAL = 64
+
 FINDINGS = {
     "required": gettext_lazy("This field is required."),
     "invalid_choice": gettext_lazy("This is not one of the choices."),
@@ -105,6 +107,10 @@ REASONS = {
     ),
     "stopped_by_user": gettext_lazy("Stopped on request."),
     "exit_code": gettext_lazy("Worker %(rank)s failed first, with exit code %(exit_code)s."),
+    "exit_code_of_signal": gettext_lazy(
+        "Worker %(rank)s failed first, with exit code %(exit_code)s: "
+        "a program of the command was ended by signal %(signal)s."
+    ),
     "signal": gettext_lazy(
         "Worker %(rank)s failed first: it was ended by signal %(signal)s (exit code %(shell_code)s)."
     ),
@@ -152,6 +158,8 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
         return capacity_text(data)
     if code == "signal":
         data = {**data, "shell_code": 128 + data["signal"]}
+    if code == "exit_code" and 128 < data["exit_code"] <= 128 + LAST_SIGNAL:
+        code, data = "exit_code_of_signal", {**data, "signal": data["exit_code"] - 128}
     return _filled(REASONS, code, data)
 
 

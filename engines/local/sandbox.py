@@ -20,7 +20,8 @@ _TIMEOUT_S = 10.0
 
 
 class Choice(NamedTuple):
-    """`mode` is bubblewrap, proot, none, or "" if what was demanded does not work; `reason` says why."""
+    """`mode` is bubblewrap, proot, none, or "" if what was demanded does not work; `reason` says why
+    not a better one, and is empty where the mode was demanded."""
 
     mode: str
     tool: str
@@ -44,7 +45,7 @@ def choose(wanted: str, bwrap: str | None = None) -> Choice:
         if choice.mode or wanted == "proot":
             return choice._replace(reason="; ".join([*reasons, choice.reason]).strip("; "))
         reasons.append(choice.reason)
-    return Choice("none", "", "; ".join(reasons) or "demanded by the setting")
+    return Choice("none", "", "; ".join(reasons))
 
 
 def _bubblewraps(explicit: str | None) -> list[str]:

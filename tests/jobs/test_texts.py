@@ -9,7 +9,7 @@ from jobs.findings import Finding
 from jobs.texts import FINDINGS, REASONS, finding_text, reason_text
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [*(ROOT / "jobs").rglob("*.py"), *(ROOT / "runs").rglob("*.py")]
+SOURCES = [source for app in ("jobs", "runs", "engines") for source in (ROOT / app).rglob("*.py")]
 
 
 def codes_of(maker: str) -> set[str]:
@@ -40,6 +40,20 @@ def test_every_reason_has_a_sentence():
     codes = codes_of("Reason") | queue
     assert len(codes) > 8
     assert codes - {"capacity"} <= REASONS.keys()
+
+
+def test_every_fault_of_an_engine_has_a_sentence():
+    codes = codes_of("Refused") | codes_of("Fault") - {"supervisor_lost"}
+    assert len(codes) >= 5
+    assert codes <= REASONS.keys()
+
+
+@pytest.mark.parametrize(("code", "signal"), [(137, 9), (143, 15), (128, None), (255, None), (3, None)])
+def test_exit_codes_of_signals_are_told_without_claiming_more(code, signal):
+    text = reason_text("exit_code", {"rank": 0, "exit_code": code})
+    assert str(code) in text
+    assert (f"signal {signal}" in text) == (signal is not None)
+    assert "memory" not in text
 
 
 @pytest.mark.parametrize("unit", ["bytes", "characters"])
