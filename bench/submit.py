@@ -15,10 +15,13 @@ ROUNDS, POLL_S = 20, 0.02
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        with Console(Path(folder) / "data", DATABASE_URL=os.environ["DATABASE_URL"]) as console:
-            body = console.offer() | {"command": "sleep 60", "stop_grace_seconds": 0}
-            times = [one(console, body) for _ in range(ROUNDS)]
+    url = os.environ["DATABASE_URL"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Console(Path(folder) / "data", DATABASE_URL=url) as console,
+    ):
+        body = console.offer() | {"command": "sleep 60", "stop_grace_seconds": 0}
+        times = [one(console, body) for _ in range(ROUNDS)]
     note = f"slowest {max(times):.2f} s, median of {ROUNDS}"
     print(Result("submit", statistics.median(times), 2.0, at_most=True, unit="s", note=note).line())
 

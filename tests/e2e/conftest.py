@@ -1,5 +1,7 @@
 """One console for the tests that leave it as they found it."""
 
+import itertools
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -18,3 +20,12 @@ def own_console(tmp_path: pytest.TempPathFactory) -> Iterator[Console]:
     """A console that the test may kill."""
     with Console(tmp_path / "data") as mine:
         yield mine
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def word() -> str:
+    """A number of seconds that no other process sleeps: a job's processes can be found by it."""
+    return f"{os.getpid()}{next(_numbers):02}"

@@ -1,8 +1,6 @@
 """A job from its request to its end, on the real console."""
 
 import hashlib
-import itertools
-import os
 import re
 from pathlib import Path
 
@@ -11,13 +9,6 @@ import pytest
 from tests.e2e.stack import Console, processes_with, supervisor_of, wait_until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(240)]
-_numbers = itertools.count(1)
-
-
-@pytest.fixture
-def word():
-    """A number of seconds that no other process sleeps: its processes can be found by it."""
-    return f"{os.getpid()}{next(_numbers):02}"
 
 
 def volume_folder(console: Console) -> Path:
@@ -112,6 +103,35 @@ def test_values_are_not_read_by_a_shell(console):
     assert job["env"] == [{"name": "V", "value": value, "private": False}]
     quoted = r"""python3 -c 'print("a;b", "$HOME", r"\n")' && echo "q$((1+1))" """
     assert console.log(console.run(quoted)["id"]) == "a;b $HOME \\n\nq2\n"
+
+
+def test_the_environment_is_what_was_promised(console):
+    env = [{"name": "LANG", "value": "C"}, {"name": "MINE", "value": "1"}]
+    job = console.run("env", framework="pytorch_ddp", env=env)
+    seen = dict(line.split("=", 1) for line in console.log(job["id"]).splitlines())
+    base = {"PATH", "HOME", "USER", "LANG", "TMPDIR", "HOSTNAME", "PYTHONUNBUFFERED"}
+    injected = {"TRAINYARD_JOB_ID", "TRAINYARD_ATTEMPT", "TRAINYARD_WORKER", "CUDA_VISIBLE_DEVICES"}
+    ddp = {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"}
+    of_bash = {"PWD", "SHLVL", "_"}
+    assert set(seen) - of_bash == base | injected | ddp | {"MINE"}
+    assert (seen["LANG"], seen["TRAINYARD_JOB_ID"], seen["RANK"]) == ("C", job["id"], "0")
+    assert seen["HOSTNAME"] == f"{job['id']}-worker-0"
+
+
+def test_nothing_of_the_console_is_seen_inside(console):
+    job = console.run(
+        f"ls {console.data_dir} {console.data_dir}/secrets; cat /etc/shadow; touch /infini-data/x;"
+        " grep Cap /proc/self/status; echo kept > /opt/kept; echo kept > /home/kept;"
+        " df --output=fstype / | tail -1; touch /usr/kept",
+        public_data=True,
+    )
+    log = console.log(job["id"])
+    assert log.count("No such file or directory") >= 3, log
+    assert "/infini-data/x': Read-only file system" in log
+    assert {line.split()[1] for line in log.splitlines() if line.startswith("Cap")} == {"0" * 16}
+    assert "tmpfs" not in log
+    after = console.run("ls /opt/kept /home/kept")
+    assert console.log(after["id"]).count("No such file or directory") == 2
 
 
 def test_a_long_command_runs(console):
