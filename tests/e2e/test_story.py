@@ -2,6 +2,8 @@
 
 import hashlib
 import re
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -165,20 +167,35 @@ def test_the_loss_of_a_supervisor_fails_the_job(console, word):
     assert console.log(key) == "ran\n"
 
 
-def test_twenty_whole_nodes_at_once_run_one_after_the_other(console):
-    idle = console.idle_gpus()
-    spec = console.spec(8)
-    keys = [console.submit("sleep 0.2", spec=spec) for _ in range(20)]
-    seen = []
+@pytest.fixture
+def one_node(console):
+    """The demo pool with one node in service."""
+    change = (
+        "from pools.models import Node, NodeState; from pools.services import node_set_state;"
+        "node_set_state(nodes=Node.objects.order_by('name')[1:], state=NodeState.{})"
+    )
+    console.manage("shell", "-c", change.format("CORDONED"))
+    yield
+    console.manage("shell", "-c", change.format("READY"))
+
+
+def test_twenty_at_once_on_one_node_run_one_after_the_other(console, one_node):
+    body = console.offer() | {"command": "sleep 0.2", "spec": console.spec(8)}
+    with ThreadPoolExecutor(20) as threads:
+        created = list(threads.map(lambda _: console.call("POST", "jobs/", body), range(20)))
+    keys = [job["id"] for job in sorted(created, key=lambda job: job["created_at"])]
+    held = []
 
     def all_ended() -> bool:
-        seen.append(idle - console.idle_gpus())
-        return all(console.job(key)["finished"] for key in keys)
+        held.append(8 - console.idle_gpus())
+        return (
+            console.call("GET", f"jobs/?state=queued,deploying,running&pool={body['pool']}")["results"] == []
+        )
 
-    wait_until(all_ended, "all twenty end")
-    assert max(seen) <= 32
+    wait_until(all_ended, "all twenty end", 120)
+    assert max(held) == 8
     jobs = [console.job(key) for key in keys]
     assert {job["state"] for job in jobs} == {"succeeded"}
-    started = [job["started_at"] for job in jobs]
-    assert all(a <= b for a, b in zip(started[:-4], started[4:], strict=True))
+    for before, after in pairwise(jobs):
+        assert before["ended_at"] <= after["started_at"]
     console.manage("recount")
