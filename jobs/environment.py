@@ -85,39 +85,40 @@ def to_text(variables: Iterable[EnvVar]) -> str:
 
 
 def _pieces(text: str) -> Iterable[str]:
-    """Cuts at `;` and line ends outside quotes. A quote counts only at the start of a value."""
-    piece, quote, escaped = "", "", False
-    for sign in text:
-        if quote:
-            piece += sign
-            if escaped:
-                escaped = False
-            elif sign == "\\" and quote == '"':
-                escaped = True
-            elif sign == quote:
-                quote = ""
+    """Cuts at `;` and line ends outside quotes. A quote counts only at the start of a value.
+
+    Takes each sign once, so the time grows with the length and not with its square.
+    """
+    start, quote, escaped = 0, "", False
+    named = value_starts = False  # whether the piece has a `=`, and only blanks since the first
+    for i, sign in enumerate(text):
+        if escaped:
+            escaped = False
+        elif quote:
+            escaped = sign == "\\" and quote == '"'
+            quote = "" if sign == quote else quote
         elif sign in ";\n":
-            yield piece
-            piece = ""
+            yield text[start:i]
+            start, named, value_starts = i + 1, False, False
         else:
-            if sign in "'\"" and piece.rstrip().endswith("=") and piece.count("=") == 1:
-                quote = sign
-            piece += sign
-    yield piece
+            quote = sign if value_starts and sign in "'\"" else ""
+            value_starts = (value_starts and sign.isspace()) or (sign == "=" and not named)
+            named = named or sign == "="
+    yield text[start:]
 
 
 def _unquote(raw: str) -> str | None:
     """The value meant by its written form; None if a quote is not closed or text follows it."""
     if raw[:1] not in ("'", '"'):
         return raw
-    quote, value, signs = raw[0], "", iter(raw[1:])
+    quote, value, signs = raw[0], [], iter(raw[1:])
     for sign in signs:
         if sign == "\\" and quote == '"':
-            value += next(signs, "\\")
+            value.append(next(signs, "\\"))
         elif sign == quote:
-            return None if "".join(signs) else value
+            return None if "".join(signs) else "".join(value)
         else:
-            value += sign
+            value.append(sign)
     return None
 
 

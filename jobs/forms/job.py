@@ -215,14 +215,23 @@ class JobForm(forms.Form):
             self.add_error(name, finding_text("required", {}))
 
     def _env(self) -> tuple[EnvVar, ...]:
-        variables, findings = parse_text(self.cleaned_data.get("env_text", ""))
-        for finding in findings:
-            self.add_error("env_text", finding_text(finding.code, finding.data))
+        variables = self._env_text()
         for row in self.private_rows:
             if not row.empty:
                 row.at = len(variables)
                 variables.append(EnvVar(row.left.strip(), unix_newlines(row.right), private=True))
         return tuple(variables)
+
+    def _env_text(self) -> list[EnvVar]:
+        text = self.cleaned_data.get("env_text", "")
+        if len(text.encode()) > rules.MOST_ENV_BYTES:
+            limit = {"most": rules.MOST_ENV_BYTES, "unit": "bytes"}
+            self.add_error("env_text", finding_text("too_long", limit))
+            return []
+        variables, findings = parse_text(text)
+        for finding in findings[: rules.MOST_VARIABLES]:
+            self.add_error("env_text", finding_text(finding.code, finding.data))
+        return variables
 
     def _mounts(self) -> tuple[MountSpec, ...]:
         mounts: list[MountSpec] = []

@@ -1,5 +1,7 @@
 """Variables: the text form, and what is injected."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,8 @@ def pairs(text):
         ('A="two\nlines"', [("A", "two\nlines")]),
         ('A=say "hi"', [("A", 'say "hi"')]),
         ("A=it's", [("A", "it's")]),
+        ('A= "x;y"', [("A", "x;y")]),
+        ('A=="x";B=2', [("A", '="x"'), ("B", "2")]),
         ("", []),
         (" ; ;", []),
     ],
@@ -50,6 +54,20 @@ def test_text_form(text, expected):
 def test_each_bad_piece_is_named(text, code, pieces):
     _, findings = parse_text(text)
     assert [(f.code, f.data["piece"]) for f in findings] == [(code, piece) for piece in pieces]
+
+
+@pytest.mark.parametrize("piece", [" '", "=' ", 'A="x\\"', ";", "A=;"])
+def test_ten_times_the_text_takes_about_ten_times_as_long(piece):
+    def seconds(text):
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            parse_text(text)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    short, long = piece * 2_000, piece * 40_000
+    assert seconds(long) < 80 * seconds(short)  # in proportion 20, by the square 400
 
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True)

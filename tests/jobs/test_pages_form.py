@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.test import Client
@@ -112,6 +113,16 @@ def test_bad_variables_are_named(client: Client, page: Page, pool: Pool, text: s
     shown = " ".join(e.text for e in Page(answer).all("div", class_="invalid-feedback"))
     assert answer.status_code == 422
     assert [piece for piece in named if piece not in shown] == []
+    assert not Job.objects.exists()
+
+
+def test_variables_beyond_the_limit_are_not_even_read(client: Client, page: Page, pool: Pool) -> None:
+    sent = filled(page, pool, env_text=" ';" * 500_000)
+    for address, status in ((CREATE, 422), ("/jobs/estimate/", 200)):
+        with mock.patch("jobs.forms.job.parse_text", side_effect=AssertionError):
+            answer = client.post(address, sent)
+        assert answer.status_code == status
+        assert "Too long: at most 262144 bytes." in answer.content.decode()
     assert not Job.objects.exists()
 
 
