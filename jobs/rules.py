@@ -19,6 +19,7 @@ JOB_TYPES = ("training",)
 RESOURCE_TYPES = ("prepaid",)
 MOST_COMMAND_BYTES = 256 * 2**10
 MOST_VARIABLES = 200
+MOST_VARIABLE_NAME = 255
 MOST_VALUE_BYTES = 32 * 2**10
 MOST_ENV_BYTES = 256 * 2**10
 MOST_MOUNTS = 64
@@ -184,10 +185,11 @@ def _command(spec: JobSpec) -> Iterator[Finding]:
 
 
 def _environment(spec: JobSpec) -> Iterator[Finding]:
-    if len(spec.env) > MOST_VARIABLES:
-        yield Finding("too_many", "env", data={"most": MOST_VARIABLES})
     if sum(len((v.name + (v.value or "")).encode()) for v in spec.env) > MOST_ENV_BYTES:
         yield Finding("too_long", "env", data={"most": MOST_ENV_BYTES, "unit": "bytes"})
+    if len(spec.env) > MOST_VARIABLES:
+        yield Finding("too_many", "env", data={"most": MOST_VARIABLES})
+        return  # a finding for each of thousands helps nobody
     injected = injected_names(spec.framework) if spec.framework in set(Framework) else ()
     seen: set[str] = set()
     for i, variable in enumerate(spec.env):
@@ -195,6 +197,9 @@ def _environment(spec: JobSpec) -> Iterator[Finding]:
         data = {"name": name[:80]}
         if not ENV_NAME.match(name):
             yield Finding("env_name", f"env.{i}.name", data=data)
+        elif len(name) > MOST_VARIABLE_NAME:
+            limit = {"most": MOST_VARIABLE_NAME, "unit": "characters"}
+            yield Finding("too_long", f"env.{i}.name", data=data | limit)
         elif name.startswith(RESERVED_PREFIX) or name in injected:
             yield Finding("env_injected", f"env.{i}.name", data=data)
         elif name in seen:

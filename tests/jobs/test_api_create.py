@@ -220,11 +220,17 @@ def test_what_is_no_json_object_is_400(client, content):
         ([{"name": "TRAINYARD_JOB_ID", "value": "x"}], [("env_injected", "env.0.name")]),
         ([{"name": "", "value": "v"}], [("env_name", "env.0.name")]),
         ([{"name": "B-C", "value": "y"}], [("env_name", "env.0.name")]),
+        ([{"name": "A" * 256, "value": "y", "private": True}], [("too_long", "env.0.name")]),
     ],
-    ids=["value", "many", "nul", "injected", "empty", "dash"],
+    ids=["value", "many", "nul", "injected", "empty", "dash", "name"],
 )
 def test_limits_of_variables_name_the_variable(client, body, env, expected):
     assert errors(client.post(JOBS, body | {"env": env})) == expected
+
+
+def test_a_private_name_may_be_as_long_as_its_column(client, body):
+    variable = {"name": "A" * 255, "value": "y", "private": True}
+    assert made(client.post(JOBS, body | {"env": [variable]}))["env"] == [variable]
 
 
 def test_a_long_command_is_taken_and_a_longer_one_refused(client, body):
