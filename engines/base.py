@@ -75,7 +75,7 @@ class Phase(StrEnum):
 class Fault:
     """Why a Worker's command could not be run, or was ended by the engine: a code and its data.
 
-    Codes: `mount_missing` {path}, `mount_denied` {path}, `sandbox_failed` {detail},
+    Codes: `mount_missing` {path}, `mount_denied` {path} (the path in the Worker), `sandbox_failed` {detail},
     `image_missing` {image}, `disk_full` {limit_bytes}, `supervisor_lost` {}.
     """
 

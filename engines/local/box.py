@@ -32,12 +32,15 @@ ARGS_FD = 6
 
 
 def checked_mounts(plan: Plan) -> list[MountPlan]:
-    """The mounts with their real sources, outer targets first; Refused if one cannot be shown."""
+    """The mounts with their real sources, outer targets first; Refused if one cannot be shown.
+
+    Who reads the refusal knows the target; where it lies on the machine is not told to users.
+    """
     mounts: list[MountPlan] = []
     for mount in sorted(plan.mounts, key=lambda mount: mount.target.count("/")):
         source = os.path.realpath(mount.source)
         if not os.path.isdir(source):
-            raise Refused("mount_missing", path=mount.source)
+            raise Refused("mount_missing", path=mount.target)
         if _is_improper(mount.target) or not may_be_shown(source, plan.house):
             raise Refused("mount_denied", path=mount.target)
         _check_nested(mount, mounts)

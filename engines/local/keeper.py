@@ -68,7 +68,8 @@ def _keep(box: Box, scratch: str, child_fds: dict[int, int], life: int, status: 
         try:
             _become(box, child_fds)
         except BaseException as error:
-            os.write(child_fds[2], f"{box.argv[0]}: {error}\n".encode("utf-8", "replace"))
+            what = getattr(error, "strerror", None) or type(error).__name__
+            os.write(child_fds[2], f"{os.path.basename(box.argv[0])}: {what}\n".encode("utf-8", "replace"))
         finally:
             os._exit(71)
     _close_others({life, status})

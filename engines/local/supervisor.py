@@ -108,7 +108,7 @@ def _prepare(plan: Plan, private: dict[str, str], places: tuple[str, str], box_m
         box: Box = box_maker.build(plan, private, layer)
         _note_step(rank_path, "initialize")
     except OSError as error:
-        raise Refused("sandbox_failed", detail=str(error)) from error
+        raise Refused("sandbox_failed", detail=error.strerror or "OSError") from error
     return box
 
 

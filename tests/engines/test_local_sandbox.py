@@ -246,3 +246,14 @@ def test_the_system_bubblewrap_works_too(tmp_path):
 def test_engine_needs_only_the_standard_library():
     code = f"import sys; sys.path.insert(0, {str(PACKAGES)!r}); import engines.local.engine"
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
+
+
+def test_what_is_told_of_a_failed_start_names_no_folder_of_the_machine(tmp_path):
+    """A sandbox that cannot be run after the probe; users read the detail."""
+    fake = tmp_path / "bwrap"
+    fake.write_text(f'#!/bin/sh\nmv "{fake}" "{fake}.gone"\n')
+    fake.chmod(0o755)
+    stand = Stand(LocalEngine(tmp_path / "data" / "runs", "bubblewrap", bwrap=fake), tmp_path / "data", "")
+    fault = stand.run("echo ran").fault
+    assert (fault.code, fault.data) == ("sandbox_failed", {"detail": "bwrap: No such file or directory"})
+    stand.close()
