@@ -1,6 +1,7 @@
 """All settings, read from the environment once. Times are seconds, sizes bytes, unless the name says else."""
 
 from pathlib import Path
+from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -87,7 +88,7 @@ TEMPLATES = [
 ]
 
 SQLITE = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "db.sqlite3")}
-DATABASES = {"default": env.db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else SQLITE}
+DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else SQLITE}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # IMMEDIATE takes the write lock at BEGIN, so two writers wait instead of failing half-way.
     DATABASES["default"]["OPTIONS"] = {
@@ -213,6 +214,7 @@ CELERY_BEAT_SCHEDULE = {
 # Engine
 RUNS_DIR = DATA_DIR / "runs"
 SANDBOX = env.str("SANDBOX", "auto")
+ENGINE_PATIENCE_SECONDS = 300  # how long an attempt waits for an engine that cannot start it
 PORTS = range(env.int("FIRST_PORT", 29500), env.int("FIRST_PORT", 29500) + 2000)
 
 LOGGING = {

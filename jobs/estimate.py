@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected
@@ -12,7 +12,7 @@ from jobs.queue import FlavorState, PoolState, Quota, WaitingClass, decide
 from jobs.rules import check, flavor_of, rdma_allowed, spec_of
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority
-from pools.capacity import Shape, custom_startable, idle_gpus, startable
+from pools.capacity import Shape, custom_startable, fits_empty, idle_gpus, startable
 from pools.placement import Counts, IdleNode, Nodes
 
 NEW_JOB = 2**62  # younger than every job there is
@@ -46,6 +46,7 @@ class Estimate:
     unit: str
     startable: int | None
     wanted: int | None
+    worker_count: int | None
     starts_now: bool
     total_gpus: int | None
     idle_gpus: int | None
@@ -71,7 +72,7 @@ def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
     reason = None
     if pool and flavor and shape:
         reason = _reason(spec, facts, pool, flavor, shape)
-    findings = [*check(spec, facts), *_never(spec, reason, shape, facts)]
+    findings = [*check(spec, facts), *_never(spec, shape, flavor, facts)]
     valid = not any(f.level == Level.ERROR for f in findings)
     starts_now = valid and reason is None
     common, by_rank = preview(spec, shape, ranks)
@@ -80,6 +81,7 @@ def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
         unit="gpus" if spec.custom else "workers",
         startable=_startable(spec, flavor, shape),
         wanted=None if shape is None else shape.total_gpus if spec.custom else shape.workers,
+        worker_count=shape.workers if shape else None,
         starts_now=starts_now,
         total_gpus=shape.total_gpus if shape else None,
         idle_gpus=sum(idle_gpus(f.idle_nodes) for f in pool.flavors.values()) if pool else None,
@@ -121,10 +123,11 @@ def waiting_reason(facts: Facts, pool: PoolFacts, mine: WaitingClass) -> Reason 
     job = mine.jobs[0]
     place = (mine.priority, job)
     ahead = [
-        _class_of(w, state) for w in facts.waiting if w.first is not None and (w.priority, w.first) < place
+        _class_of(w, state)
+        for w in facts.waiting
+        if w.jobs and w.first is not None and (w.priority, w.first) < place
     ]
-    decision = decide(state, [*ahead, mine], most=2**31)
-    return decision.reasons.get(job)
+    return decide(state, [*ahead, mine], most=2**31).reasons.get(job)
 
 
 def queue_place(waiting: Sequence[WaitingFacts], priority: int) -> QueuePlace:
@@ -170,16 +173,17 @@ def _priority(spec: JobSpec) -> int:
     return Priority.of(spec.priority) if spec.priority in PRIORITY_CODES else Priority.NORMAL
 
 
-def _never(spec: JobSpec, reason: Reason | None, shape: Shape | None, facts: Facts) -> list[Finding]:
-    """What can never run here is refused, not queued."""
+def _never(spec: JobSpec, shape: Shape | None, flavor: FlavorFacts | None, facts: Facts) -> Iterator[Finding]:
+    """What can never run here is refused, whatever keeps it from running now."""
+    if shape is None or flavor is None or facts.pool is None:
+        return
     field = "custom_gpus" if spec.custom else "worker_count"
-    findings = []
-    if reason is not None and reason.code == "never_fits":
-        findings.append(Finding("never_fits", field, data=reason.data))
-    quota = facts.pool.quotas.get(spec.team or 0) if facts.pool else None
-    if quota and quota.limit is not None and shape and shape.total_gpus > quota.limit:
-        findings.append(Finding("over_quota", field, data={"limit": quota.limit, "wanted": shape.total_gpus}))
-    return findings
+    if not fits_empty(flavor.node_count, flavor.gpus_per_node, shape):
+        data = {"workers": shape.workers, "total_gpus": shape.total_gpus}
+        yield Finding("never_fits", field, data=data)
+    quota = facts.pool.quotas.get(spec.team or 0)
+    if quota and quota.limit is not None and shape.total_gpus > quota.limit:
+        yield Finding("over_quota", field, data={"limit": quota.limit, "wanted": shape.total_gpus})
 
 
 def _startable(spec: JobSpec, flavor: FlavorFacts | None, shape: Shape | None) -> int | None:

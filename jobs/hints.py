@@ -9,14 +9,14 @@ from django.db import transaction
 
 from pools.hints import pool_changed, send
 
-__all__ = ["jobs_placed", "jobs_stopping", "pool_changed"]
+__all__ = ["jobs_due", "pool_changed"]
+
+MOST_NAMED = 50
 
 
-def jobs_placed(job_ids: Sequence[int]) -> None:
-    """Jobs hold their GPUs: somebody may launch them."""
-    transaction.on_commit(partial(send, "runs.tasks.engine_attend", list(job_ids)))
+def jobs_due(job_ids: Sequence[int]) -> None:
+    """Jobs were placed, or are to be stopped: somebody may see to their processes.
 
-
-def jobs_stopping(job_ids: Sequence[int]) -> None:
-    """A stop was asked for: somebody may end the processes."""
-    transaction.on_commit(partial(send, "runs.tasks.engine_attend", list(job_ids)))
+    Only the first of very many are named, as a task's work is bounded: the tick comes to the others.
+    """
+    transaction.on_commit(partial(send, "runs.tasks.engine_attend", list(job_ids[:MOST_NAMED])))

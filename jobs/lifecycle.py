@@ -126,8 +126,11 @@ def waiting_change(key: tuple[int, int, int, int, int, int], jobs: int) -> None:
     """Adds to a waiting total, by pool, flavor, team, priority and shape. The pool is locked."""
     names = ("pool_id", "flavor_id", "team_id", "priority", "worker_gpus", "total_gpus")
     values = dict(zip(names, key, strict=True))
-    if not WaitingTotal.objects.filter(**values).update(jobs=F("jobs") + jobs):
+    totals = WaitingTotal.objects.filter(**values)
+    if not totals.update(jobs=F("jobs") + jobs):
         WaitingTotal.objects.create(**values, jobs=jobs)
+    elif jobs < 0:
+        totals.filter(jobs=0).delete()
 
 
 def _end_attempts(jobs: Sequence[Moving], now: datetime) -> None:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from images.models import Image
 from jobs.querysets import JobQuerySet
+from jobs.queue import WaitingClass
 from jobs.states import LIVE, Framework, Priority, State
 from pools.capacity import Shape
 from pools.models import Flavor, Node, Pool, WorkerSpec
@@ -87,6 +88,9 @@ class Job(models.Model):
                 condition=Q(state=State.QUEUED),
                 name="job_waiting",
             ),
+            models.Index(
+                fields=["pool", "priority", "id"], condition=Q(state=State.QUEUED), name="job_place"
+            ),
             models.Index(fields=["state", "id"], condition=Q(state__in=sorted(LIVE)), name="job_live"),
             models.Index(fields=["team", "-id"], name="job_of_team"),
         ]
@@ -97,6 +101,11 @@ class Job(models.Model):
     @property
     def shape(self) -> Shape:
         return Shape(self.worker_gpus, self.total_gpus)
+
+    @property
+    def waiting_class(self) -> WaitingClass:
+        """The class of jobs that the queue cannot tell from this one, with this one alone in it."""
+        return WaitingClass(self.flavor_id, self.priority, self.team_id, self.shape, (self.pk,))
 
     @property
     def finished(self) -> bool:

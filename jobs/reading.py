@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -24,7 +24,6 @@ from jobs.facts import (
 )
 from jobs.findings import Reason
 from jobs.models import Job, WaitingTotal
-from jobs.queue import WaitingClass
 from jobs.rules import flavor_of, spec_of
 from jobs.spec import JobSpec
 from jobs.states import State
@@ -43,7 +42,7 @@ def request_read(user: User, spec: JobSpec, ranks: int) -> tuple[JobSpec, Facts]
     if spec.team is None and len(memberships) == 1:
         spec = replace(spec, team=next(iter(memberships)))
     mine = memberships.get(spec.team) if spec.team is not None else None
-    pool = pool_read(spec.pool, spec.team) if mine and spec.pool is not None else None
+    pool = pool_read(spec.pool, mine.team_id) if mine and spec.pool is not None else None
     facts = Facts(
         now=timezone.now(),
         teams=frozenset(memberships),
@@ -57,14 +56,17 @@ def request_read(user: User, spec: JobSpec, ranks: int) -> tuple[JobSpec, Facts]
     return spec, facts
 
 
-def pool_read(pool_id: int, team_id: int | None) -> PoolFacts | None:
-    """None unless the pool is granted to the team (to anyone, where `team_id` is None)."""
-    grants = list(
-        Grant.objects.filter(pool=pool_id, pool__retired_at=None).select_related("pool__zone").order_by("pk")
-    )
-    if not any(team_id in (None, grant.team_id) for grant in grants):
+def pool_read(pool_id: int, team_id: int) -> PoolFacts | None:
+    """None unless the pool is in use and granted to the team."""
+    grants = Grant.objects.filter(pool=pool_id, pool__retired_at=None).select_related("pool__zone")
+    rows = list(grants.order_by("pk"))
+    if all(team_id != grant.team_id for grant in rows):
         return None
-    pool: Pool = grants[0].pool
+    return pool_facts(rows[0].pool, rows)
+
+
+def pool_facts(pool: Pool, grants: Sequence[Grant]) -> PoolFacts:
+    """The pool as it is, whoever may use it; `grants` are all of it."""
     flavors = Flavor.objects.filter(pool=pool).order_by("name", "pk")
     specs = WorkerSpec.objects.filter(flavor__pool=pool, retired_at=None).order_by("gpus", "pk")
     return PoolFacts(
@@ -160,14 +162,29 @@ def _landing(flavor_id: int, gpus: int, most: int) -> Sequence[IdleNode]:
 
 def job_waiting(job: Job) -> tuple[QueuePlace, Reason | None]:
     """The place of a waiting job in its pool's queue, and why it waits; None if the next cycle starts it."""
-    earlier = Q(priority__lt=job.priority) | Q(priority=job.priority, pk__lt=job.pk)
-    ahead = Job.objects.filter(earlier, pool=job.pool_id, state=State.QUEUED).aggregate(
-        jobs=Count("pk"), gpus=Coalesce(Sum("total_gpus"), 0)
-    )
-    place = QueuePlace(ahead["jobs"] + 1, ahead["jobs"], ahead["gpus"])
-    pool = pool_read(job.pool_id, None)
-    if pool is None:
-        return place, None
-    facts = Facts(now=timezone.now(), teams=frozenset(), pool=pool, waiting=waiting_read(pool.id))
-    mine = WaitingClass(job.flavor_id, job.priority, job.team_id, job.shape, (job.pk,))
-    return place, waiting_reason(facts, pool, mine)
+    waiting = waiting_read(job.pool_id)
+    pool = Pool.objects.select_related("zone").get(pk=job.pool_id)
+    seen = pool_facts(pool, list(Grant.objects.filter(pool=pool)))
+    ahead = tuple(_older_only(w, job) for w in waiting)
+    facts = Facts(now=timezone.now(), teams=frozenset(), pool=seen, waiting=ahead)
+    return _place(job, waiting), waiting_reason(facts, seen, job.waiting_class)
+
+
+def _older_only(waiting: WaitingFacts, job: Job) -> WaitingFacts:
+    """Of the job's own class only those before it are ahead of it."""
+    key = (job.flavor_id, job.priority, job.team_id, job.worker_gpus, job.total_gpus)
+    shape = waiting.shape
+    if (waiting.flavor, waiting.priority, waiting.team, shape.worker_gpus, shape.total_gpus) != key:
+        return waiting
+    older = eligible_jobs(**dict(zip(CLASS_FIELDS, key, strict=True))).filter(pk__lt=job.pk)
+    return replace(waiting, jobs=older.count())
+
+
+def _place(job: Job, waiting: Sequence[WaitingFacts]) -> QueuePlace:
+    """Behind all of higher priorities, which are summed up already, and the older ones of its own."""
+    higher = [w for w in waiting if w.priority < job.priority]
+    older = Job.objects.filter(
+        pool=job.pool_id, state=State.QUEUED, priority=job.priority, pk__lt=job.pk
+    ).aggregate(jobs=Count("pk"), gpus=Coalesce(Sum("total_gpus"), 0))
+    ahead = older["jobs"] + sum(w.jobs for w in higher)
+    return QueuePlace(ahead + 1, ahead, older["gpus"] + sum(w.jobs * w.shape.total_gpus for w in higher))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -12,7 +16,7 @@ from django.utils import timezone
 from jobs.environment import needs_port
 from jobs.facts import WaitingFacts
 from jobs.findings import Reason
-from jobs.hints import jobs_placed
+from jobs.hints import jobs_due
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job, WaitingTotal, Worker
 from jobs.queue import Decision, FlavorState, PoolState, Quota, Start, WaitingClass, decide
@@ -24,12 +28,28 @@ from pools.models import Flavor, Node, Pool
 from pools.placement import IdleNode, Nodes
 from pools.services import Taken, gpus_choose, grant_change, holds_take, pool_lock
 
+logger = logging.getLogger(__name__)
+
 MOST_STARTS = 2000  # in one transaction
 MOST_ROUNDS = 20  # in one call
 
 
 def pools_with_waiting_jobs() -> list[int]:
     return list(WaitingTotal.objects.filter(jobs__gt=0).order_by().values_list("pool", flat=True).distinct())
+
+
+def queue_tick() -> None:
+    """Repairs whatever lost hints left undone; the trouble of one pool stays its own."""
+    _guarded(stops_settle)
+    for pool_id in pools_with_waiting_jobs():
+        _guarded(partial(queue_cycle, pool_id))
+
+
+def _guarded(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except Exception:  # the other pools must not wait for this one
+        logger.exception("a part of the queue's tick failed")
 
 
 def stops_settle() -> list[int]:
@@ -60,9 +80,9 @@ def _round(pool_id: int) -> tuple[int, bool]:
         flavors = list(Flavor.objects.filter(pool=pool))
         classes = _classes(waiting, flavors)
         decision = decide(_pool_state(pool, flavors, classes), classes, MOST_STARTS)
-        _keep_heads(flavors, decision)
-        _apply(pool, decision.starts)
-    return len(decision.starts), decision.more
+        _keep_heads(pool, flavors, decision)
+        started = _apply(pool, decision.starts)
+    return started, decision.more
 
 
 def _classes(waiting: Sequence[WaitingFacts], flavors: Iterable[Flavor]) -> list[WaitingClass]:
@@ -113,41 +133,55 @@ def _flavor_state(flavor: Flavor, classes: Sequence[WaitingClass]) -> FlavorStat
     )
 
 
-def _keep_heads(flavors: Iterable[Flavor], decision: Decision) -> None:
+def _keep_heads(pool: Pool, flavors: Iterable[Flavor], decision: Decision) -> None:
+    """A cycle that did not come to a flavor's head says nothing about it: it stays who it was."""
+    started = {start.job for start in decision.starts}
     for flavor in flavors:
         head = decision.heads.get(flavor.pk)
+        unseen = head is None and (pool.paused or decision.more) and flavor.head_job not in started
+        if unseen:
+            continue
         job, since = (head.job, head.since) if head else (None, None)
         if (flavor.head_job, flavor.head_since) != (job, since):
             flavor.head_job, flavor.head_since = job, since
             flavor.save(update_fields=["head_job", "head_since"])
 
 
-def _apply(pool: Pool, starts: Sequence[Start]) -> None:
-    """Writes attempts, Workers and holds of the jobs that start. The pool is locked."""
-    if not starts:
-        return
-    move([s.job for s in starts], State.QUEUED, State.DEPLOYING)
-    rows = Job.objects.filter(among(s.job for s in starts))
-    jobs = {pk: rest for pk, *rest in rows.values_list("pk", "attempt", "framework", "team")}
-    ports = _ports([needs_port(jobs[s.job][1]) for s in starts])
+class Placed(NamedTuple):
+    """A job that starts, and what its attempt needs."""
+
+    start: Start
+    number: int
+    team: int
+    port: int | None
+
+
+def _apply(pool: Pool, starts: Sequence[Start]) -> int:
+    """Writes attempts, Workers and holds of the jobs that start, and answers how many. The pool is locked."""
+    placed = _with_ports(starts)
+    if not placed:
+        return 0
+    moved = move([p.start.job for p in placed], State.QUEUED, State.DEPLOYING)
+    if len(moved) != len(placed):
+        raise RuntimeError("a waiting job left the queue while its pool was locked")
     attempts = bulk_insert(
         Attempt,
         {
-            "job": [s.job for s in starts],
-            "number": [jobs[s.job][0] for s in starts],
-            "port": ports,
+            "job": [p.start.job for p in placed],
+            "number": [p.number for p in placed],
+            "port": [p.port for p in placed],
             "port_settled": Same(False),
             "placed_at": Same(timezone.now()),
         },
         returning=("job", "id"),
     )
-    _place_workers(starts, dict(attempts))
-    gpus_by_team: dict[int, int] = {}
-    for start in starts:
-        team = jobs[start.job][2]
-        gpus_by_team[team] = gpus_by_team.get(team, 0) + start.shape.total_gpus
+    _place_workers([p.start for p in placed], dict(attempts))
+    gpus_by_team: Counter[int] = Counter()
+    for p in placed:
+        gpus_by_team[p.team] += p.start.shape.total_gpus
     grant_change(pool=pool, gpus_by_team=gpus_by_team)
-    jobs_placed([s.job for s in starts])
+    jobs_due([p.start.job for p in placed])
+    return len(placed)
 
 
 def _place_workers(starts: Sequence[Start], attempts: dict[int, int]) -> None:
@@ -177,13 +211,23 @@ def _place_workers(starts: Sequence[Start], attempts: dict[int, int]) -> None:
     )
 
 
-def _ports(needed: Sequence[bool]) -> list[int | None]:
-    """A port of the machine for each job that needs one, free among the attempts that have not ended."""
-    if not any(needed):
-        return [None] * len(needed)
-    used = set(Attempt.objects.filter(ended_at=None).exclude(port=None).values_list("port", flat=True))
-    free = iter(port for port in settings.PORTS if port not in used)
-    ports = [next(free, None) if need else None for need in needed]
-    if any(need and port is None for need, port in zip(needed, ports, strict=True)):
-        raise RuntimeError(f"no port left in {settings.PORTS} for another distributed job")
-    return ports
+def _with_ports(starts: Sequence[Start]) -> list[Placed]:
+    """Gives each job that needs one a port, free among the attempts that have not ended.
+
+    Where none is left the job stays in the queue, which is worth a warning and no more: ports come back.
+    """
+    rows = Job.objects.filter(among(start.job for start in starts))
+    jobs = {pk: rest for pk, *rest in rows.values_list("pk", "attempt", "team", "framework")}
+    free: Iterator[int] = iter(())
+    if any(needs_port(framework) for _, _, framework in jobs.values()):
+        used = set(Attempt.objects.filter(ended_at=None).exclude(port=None).values_list("port", flat=True))
+        free = iter([port for port in settings.PORTS if port not in used])
+    placed = []
+    for start in starts:
+        attempt, team, framework = jobs[start.job]
+        port = next(free, None) if needs_port(framework) else None
+        if needs_port(framework) and port is None:
+            logger.warning("no port of %s is left: job %s goes on waiting", settings.PORTS, start.job)
+            continue
+        placed.append(Placed(start, attempt + 1, team, port))
+    return placed

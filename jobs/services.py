@@ -11,7 +11,7 @@ from django.utils import timezone
 from jobs.estimate import SHOWN_RANKS, Estimate, estimate
 from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
-from jobs.hints import jobs_stopping, pool_changed
+from jobs.hints import jobs_due, pool_changed
 from jobs.lifecycle import event, move, waiting_change
 from jobs.models import Job, JobTag, PrivateValue
 from jobs.reading import request_read
@@ -146,6 +146,6 @@ def job_stop(*, job: Job, actor: User) -> Job:
             )
             if asked:
                 event(job.pk, "stop_requested", actor=actor)
-                jobs_stopping([job.pk])
+                jobs_due([job.pk])
     job.refresh_from_db()
     return job

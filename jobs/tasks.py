@@ -2,17 +2,14 @@
 
 from celery import shared_task
 
-from jobs.scheduling import pools_with_waiting_jobs, queue_cycle, stops_settle
+from jobs import scheduling
 
 
 @shared_task(name="jobs.tasks.queue_cycle")
-def queue_cycle_task(pool_id: int) -> None:
-    queue_cycle(pool_id)
+def queue_cycle(pool_id: int) -> None:
+    scheduling.queue_cycle(pool_id)
 
 
 @shared_task(name="jobs.tasks.queue_tick")
 def queue_tick() -> None:
-    """Repairs whatever a lost hint left undone."""
-    stops_settle()
-    for pool_id in pools_with_waiting_jobs():
-        queue_cycle(pool_id)
+    scheduling.queue_tick()

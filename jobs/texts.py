@@ -127,6 +127,7 @@ REASONS = {
     "image_missing": gettext_lazy("Worker %(rank)s could not start: the image %(image)s is not there."),
     "sandbox_failed": gettext_lazy("Worker %(rank)s could not start: the sandbox failed (%(detail)s)."),
     "disk_full": gettext_lazy("Worker %(rank)s was ended: it wrote more than the system disk holds."),
+    "engine_unavailable": gettext_lazy("The engine could not start it: %(detail)s"),
     "private_value_unreadable": gettext_lazy(
         "A private variable cannot be decrypted with the console's keys; enter it anew."
     ),
@@ -141,6 +142,7 @@ EVENTS = {
     "failed": gettext_lazy("failed"),
     "stopped": gettext_lazy("stopped"),
     "stop_requested": gettext_lazy("stop requested"),
+    "start_delayed": gettext_lazy("the start is delayed"),
     "worker_failed": gettext_lazy("Worker %(rank)s failed first; the others are being ended"),
 }
 

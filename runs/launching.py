@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
-from engines.base import AttemptKey, Engine, Launch, Mount, WorkerLaunch
+from engines.base import AttemptKey, Engine, EngineError, Launch, Mount, WorkerLaunch
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected, worker_name
 from jobs.models import Attempt, Job, Worker
 from jobs.spec import JobSpec
@@ -77,20 +77,28 @@ def _private(job: Job) -> dict[str, str]:
 
 
 def port_settle(attempt: Attempt, engine: Engine) -> int | None:
-    """The attempt's port, probed once: a port that somebody else of the machine listens on is changed.
+    """The attempt's port, probed once: one that somebody else of the machine listens on is changed.
 
-    The row lock keeps two launches of one attempt from choosing differently.
+    EngineError if every port is taken, or another attempt took the chosen one at this moment.
     """
-    if attempt.port is None:
-        return None
-    with transaction.atomic():
-        row = Attempt.objects.select_for_update().get(pk=attempt.pk)
-        if not row.port_settled:
-            used = set(
-                Attempt.objects.filter(ended_at=None).exclude(pk=row.pk).values_list("port", flat=True)
-            )
-            candidates = [attempt.port, *(port for port in settings.PORTS if port not in used)]
-            row.port = next((port for port in candidates if engine.port_is_free(port)), row.port)
-            row.port_settled = True
-            row.save(update_fields=["port", "port_settled"])
-    return row.port
+    if attempt.port is None or attempt.port_settled:
+        return attempt.port
+    chosen = _free_port(attempt, engine)
+    unsettled = Attempt.objects.filter(pk=attempt.pk, port_settled=False)
+    try:
+        with transaction.atomic():
+            unsettled.update(port=chosen, port_settled=True)
+    except IntegrityError as error:
+        raise EngineError(f"port {chosen} was taken by another attempt") from error
+    attempt.refresh_from_db(fields=["port", "port_settled"])  # another launch may have settled it before
+    return attempt.port
+
+
+def _free_port(attempt: Attempt, engine: Engine) -> int:
+    others = Attempt.objects.filter(ended_at=None).exclude(pk=attempt.pk)
+    used = set(others.values_list("port", flat=True))
+    port: int | None
+    for port in (attempt.port, *settings.PORTS):
+        if port is not None and port not in used and engine.port_is_free(port):
+            return port
+    raise EngineError(f"no port of {settings.PORTS} is free")

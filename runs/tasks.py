@@ -1,4 +1,4 @@
-"""Celery tasks of the engines' queue. Only they call engines; each is safe to run twice."""
+"""Celery tasks of the engines' queue: only they start and stop anything. Each is safe to run twice."""
 
 from celery import shared_task
 

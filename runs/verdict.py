@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from engines.base import Phase, WorkerLook
@@ -15,10 +16,12 @@ FAIL_FAST_GRACE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An attempt as seen now. Times are seconds since the epoch."""
+    """An attempt as seen now. Times are seconds since the epoch. `first_failed` is the rank that an
+    earlier look found to have failed first: a lost Worker has no time that would tell."""
 
     looks: Sequence[WorkerLook]
     expected: int
+    first_failed: int | None = None
     stop_requested_at: float | None = None
     stop_grace_s: float = 30.0
 
@@ -42,7 +45,7 @@ def judge(standing: Standing) -> Verdict:
     """The next action, decided anew at every look: nothing is remembered between looks."""
     looks = _by_rank(standing)
     stopping = standing.stop_requested_at is not None
-    failure = first_failure(looks)
+    failure = first_failure(looks, standing.first_failed)
     ending = stopping or failure is not None
     if all(_gone(look, ending) for look in looks):
         return _end(standing, looks, failure)
@@ -56,15 +59,15 @@ def judge(standing: Standing) -> Verdict:
     )
 
 
-def first_failure(looks: Sequence[WorkerLook]) -> WorkerLook | None:
-    """The Worker that ended badly first, of those that were not ended by us."""
+def first_failure(looks: Sequence[WorkerLook], known: int | None = None) -> WorkerLook | None:
+    """The Worker that ended badly first, of those that were not ended by us; `known` is its rank."""
     failed = [
         look
         for look in looks
         if look.phase == Phase.LOST
         or (look.phase == Phase.EXITED and not look.stopped and (look.fault or look.exit_code != 0))
     ]
-    return min(failed, key=lambda look: (look.ended_at or 0.0, look.rank), default=None)
+    return min(failed, key=lambda look: (look.rank != known, look.ended_at or inf, look.rank), default=None)
 
 
 def _by_rank(standing: Standing) -> list[WorkerLook]:
@@ -84,7 +87,7 @@ def _step(looks: Sequence[WorkerLook]) -> str:
 def _end(standing: Standing, looks: Sequence[WorkerLook], failure: WorkerLook | None) -> Verdict:
     requested = standing.stop_requested_at
     last = max((look.ended_at or 0.0 for look in looks), default=0.0)
-    if failure is not None and (requested is None or (failure.ended_at or 0.0) < requested):
+    if failure is not None and (requested is None or _ended_before(failure, requested)):
         return Verdict(
             end=State.FAILED,
             reason=_reason(failure),
@@ -96,6 +99,11 @@ def _end(standing: Standing, looks: Sequence[WorkerLook], failure: WorkerLook | 
     if requested is not None:
         return Verdict(end=State.STOPPED, reason=Reason("stopped_by_user"))
     return Verdict(end=State.FAILED, reason=Reason("ended_by_platform"))
+
+
+def _ended_before(failure: WorkerLook, requested: float) -> bool:
+    """A lost Worker has no end that could have been before the request."""
+    return failure.ended_at is not None and failure.ended_at < requested
 
 
 def _reason(failure: WorkerLook) -> Reason:

@@ -1,118 +1,227 @@
-"""Looks at the attempts that hold GPUs and brings their jobs on: the engines' half of the tick."""
+"""Looks at the attempts that hold GPUs and brings their jobs on: the engines' half of the tick.
+
+A pass reads and looks in bulk only to find out for which jobs something is due. What is done for one
+of them rests on a fresh read and a fresh look, and every write checks that it still is the state that
+was seen: a pass may be slow, and several may run at once.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from threading import Lock
 
 from django.db import transaction
-from django.db.models import Prefetch
 
-from engines.base import Engine, EngineError, WorkerLook
+from engines.base import Engine, EngineError, Phase, WorkerLook
 from jobs.findings import Reason
 from jobs.lifecycle import event, move
 from jobs.models import Attempt, Job, Worker
-from jobs.spec import JobSpec
 from jobs.states import State
 from jobs.vault import InvalidToken
+from pools.services import pool_lock
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
+from runs.trouble import start_failed
 from runs.verdict import Standing, Verdict, judge
 
 logger = logging.getLogger(__name__)
 
+_attended: set[int] = set()
+_attended_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A placed job with its current attempt, its Workers in rank order, and a look at each."""
+
+    job: Job
+    attempt: Attempt
+    workers: tuple[Worker, ...]
+    looks: tuple[WorkerLook, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        asked = self.job.stop_requested_at
+        return judge(
+            Standing(
+                self.looks,
+                expected=len(self.workers),
+                first_failed=(self.attempt.first_failure or {}).get("rank"),
+                stop_requested_at=asked.timestamp() if asked else None,
+                stop_grace_s=self.job.request["stop_grace_seconds"],
+            )
+        )
+
+    @property
+    def due(self) -> bool:
+        """Whether this sight asks for anything to be done or written."""
+        verdict, job = self.verdict, self.job
+        acts = verdict.start or verdict.stop is not None or verdict.end is not None
+        moves = job.state == State.DEPLOYING and (
+            verdict.running or verdict.step not in ("", job.deploy_step)
+        )
+        return acts or moves or any(_news(worker, look) for worker, look in self._pairs())
+
+    def _pairs(self) -> Iterator[tuple[Worker, WorkerLook]]:
+        by_rank = {worker.rank: worker for worker in self.workers}
+        return ((by_rank[look.rank], look) for look in self.looks if look.rank in by_rank)
+
+    def record(self) -> None:
+        """Keeps what was seen of the Workers."""
+        for worker, look in self._pairs():
+            news = _news(worker, look)
+            if news:
+                Worker.objects.filter(pk=worker.pk, ended_at=None).update(**news)
+
 
 def attend(job_ids: Iterable[int] | None = None) -> None:
     """Looks once at these jobs, or at all that are placed, and does what is due. Safe to repeat."""
-    jobs = Job.objects.placed().select_related("pool", "stop_requested_by").order_by("pk")
+    jobs = Job.objects.placed().select_related("pool")
     if job_ids is not None:
         jobs = jobs.filter(pk__in=list(job_ids))
     by_engine: dict[str, list[Job]] = {}
-    for job in jobs:
+    for job in jobs.order_by("pk"):
         by_engine.setdefault(job.pool.engine, []).append(job)
     for kind, mine in by_engine.items():
-        _attend_engine(engine_of(kind), mine)
+        engine = engine_of(kind)
+        for sight in _sights(engine, mine):
+            if sight.due:
+                _attend_alone(engine, sight.job.pk)
 
 
-def _attend_engine(engine: Engine, jobs: Sequence[Job]) -> None:
+def _sights(engine: Engine, jobs: Iterable[Job]) -> list[Sight]:
+    """What is seen of the jobs now. A job that has moved on since it was read is left out."""
+    jobs = list(jobs)
     looks = engine.look([attempt_key(job) for job in jobs])
-    workers = Worker.objects.order_by("rank")
     attempts = {
-        a.job_id: a
-        for a in Attempt.objects.filter(job__in=[j.pk for j in jobs], ended_at=None).prefetch_related(
-            Prefetch("workers", workers)
-        )
+        (attempt.job_id, attempt.number): attempt
+        for attempt in Attempt.objects.filter(job__in=jobs, ended_at=None).prefetch_related("workers")
     }
+    sights = []
     for job in jobs:
-        attempt = attempts.get(job.pk)
-        if attempt is None or attempt.number != job.attempt:
-            continue  # moved on since it was read
+        attempt = attempts.get((job.pk, job.attempt))
+        if attempt is not None:
+            workers = tuple(sorted(attempt.workers.all(), key=lambda worker: worker.rank))
+            seen = looks.get(attempt_key(job), ())
+            sights.append(Sight(job, attempt, workers, tuple(_honest(workers, seen))))
+    return sights
+
+
+def _honest(workers: Iterable[Worker], looks: Iterable[WorkerLook]) -> Iterator[WorkerLook]:
+    """A Worker that was started once and is unknown now is lost: it must never be started again."""
+    known = {look.rank: look for look in looks}
+    for worker in workers:
+        look = known.get(worker.rank, WorkerLook(worker.rank, Phase.ABSENT))
+        if look.phase == Phase.ABSENT and worker.started_at is not None:
+            look = replace(look, phase=Phase.LOST, started_at=worker.started_at.timestamp())
+        yield look
+
+
+def _attend_alone(engine: Engine, job_id: int) -> None:
+    """Attends one job, unless another thread of this process is at it; its trouble stays its own."""
+    with _alone(job_id) as free:
+        if not free:
+            return
+        job = Job.objects.placed().select_related("pool", "stop_requested_by").filter(pk=job_id).first()
         try:
-            _attend_one(engine, job, attempt, looks.get(attempt_key(job), ()))
-        except EngineError as error:
-            logger.warning("%s: the engine cannot now: %s", job.key, error)
+            for sight in _sights(engine, [job] if job else []):
+                _attend_one(engine, sight)
         except Exception:  # one job's trouble must not keep the others waiting
-            logger.exception("%s: attending failed", job.key)
+            logger.exception("job %s: attending failed", job_id)
 
 
-def _attend_one(engine: Engine, job: Job, attempt: Attempt, looks: Sequence[WorkerLook]) -> None:
-    workers = list(attempt.workers.all())
-    asked = job.stop_requested_at
-    verdict = judge(
-        Standing(
-            looks,
-            expected=len(workers),
-            stop_requested_at=asked.timestamp() if asked else None,
-            stop_grace_s=JobSpec.from_json(job.request).stop_grace_seconds,
-        )
-    )
-    _record(attempt, workers, looks, verdict)
+@contextmanager
+def _alone(job_id: int) -> Iterator[bool]:
+    """Spares work, no more: two processes may still attend one job, and all writes bear that."""
+    with _attended_lock:
+        free = job_id not in _attended
+        _attended.add(job_id)
+    try:
+        yield free
+    finally:
+        if free:
+            _attended.discard(job_id)
+
+
+def _attend_one(engine: Engine, sight: Sight) -> None:
+    job, attempt, verdict = sight.job, sight.attempt, sight.verdict
+    sight.record()
+    _record_start(attempt, sight)
+    if verdict.running or (verdict.end is not None and attempt.started_at is not None):
+        _running(job, attempt)  # also a command that ran and ended between two looks
+    _record_failure(attempt, verdict)
     if verdict.start:
-        _start(engine, job, attempt, workers)
+        _start(engine, sight)
     elif verdict.stop is not None:
         engine.stop(attempt_key(job), verdict.stop)
     elif verdict.end is not None:
-        engine.stop(attempt_key(job), 0)  # what never started stays so, whoever comes late
-        _end(job, attempt, verdict)
-    elif verdict.running:
-        _running(job, attempt)
-    if verdict.step and verdict.step != job.deploy_step and job.state == State.DEPLOYING:
-        Job.objects.filter(pk=job.pk, state=State.DEPLOYING).update(deploy_step=verdict.step)
+        _end_if_gone(engine, sight)
+    if verdict.step and verdict.step != job.deploy_step:
+        Job.objects.filter(pk=job.pk, state=State.DEPLOYING, attempt=attempt.number).update(
+            deploy_step=verdict.step
+        )
 
 
-def _start(engine: Engine, job: Job, attempt: Attempt, workers: Sequence[Worker]) -> None:
+def _start(engine: Engine, sight: Sight) -> None:
+    job, attempt = sight.job, sight.attempt
     try:
-        launch(job, attempt, workers, engine)
+        launch(job, attempt, sight.workers, engine)
     except InvalidToken:
+        reason: Reason | None = Reason("private_value_unreadable")
+    except EngineError as error:
+        reason = start_failed(job, attempt, str(error), engine.protection().mode)
+    else:
+        return
+    if reason is not None:
         engine.stop(attempt_key(job), 0)
-        _end(job, attempt, Verdict(end=State.FAILED, reason=Reason("private_value_unreadable")))
+        _end(job, attempt, Verdict(end=State.FAILED, reason=reason))
 
 
-def _record(
-    attempt: Attempt, workers: Sequence[Worker], looks: Sequence[WorkerLook], verdict: Verdict
-) -> None:
-    """Keeps what was seen of each Worker; rows that say it already are not written."""
-    by_rank = {look.rank: look for look in looks}
-    for worker in workers:
-        look = by_rank.get(worker.rank)
-        if look is not None:
-            _record_worker(worker, look)
-    if verdict.first_failure is not None and attempt.first_failure is None:
-        attempt.first_failure = verdict.first_failure
-        attempt.save(update_fields=["first_failure"])
-        event(attempt.job_id, "worker_failed", **verdict.first_failure)
-    started = [look.started_at for look in looks if look.started_at]
+def _end_if_gone(engine: Engine, sight: Sight) -> None:
+    """What never started is told to stay so, and then looked at again: a start may have been under way."""
+    if any(look.phase == Phase.ABSENT for look in sight.looks):
+        engine.stop(attempt_key(sight.job), 0)
+        looks = engine.look([attempt_key(sight.job)]).get(attempt_key(sight.job), ())
+        sight = replace(sight, looks=tuple(_honest(sight.workers, looks)))
+    if sight.verdict.end is not None:
+        _end(sight.job, sight.attempt, sight.verdict)
+
+
+def _record_start(attempt: Attempt, sight: Sight) -> None:
+    started = [look.started_at for look in sight.looks if look.started_at]
     if started and attempt.started_at is None:
         attempt.started_at = _time(min(started))
-        attempt.save(update_fields=["started_at"])
+        Attempt.objects.filter(pk=attempt.pk, started_at=None).update(started_at=attempt.started_at)
 
 
-def _record_worker(worker: Worker, look: WorkerLook) -> None:
-    seen = (look.exit_code, look.signal, _time(look.started_at), _time(look.ended_at))
-    if seen != (worker.exit_code, worker.signal, worker.started_at, worker.ended_at):
-        worker.exit_code, worker.signal, worker.started_at, worker.ended_at = seen
-        worker.save(update_fields=["exit_code", "signal", "started_at", "ended_at"])
+def _record_failure(attempt: Attempt, verdict: Verdict) -> None:
+    """Tells the first failure once, whoever sees it first."""
+    failure = verdict.first_failure
+    if failure is None or attempt.first_failure is not None:
+        return
+    with transaction.atomic():
+        untold = Attempt.objects.filter(pk=attempt.pk, first_failure__isnull=True)
+        if untold.update(first_failure=failure):
+            event(attempt.job_id, "worker_failed", **failure)
+
+
+def _news(worker: Worker, look: WorkerLook) -> dict[str, object]:
+    """What the look knows and the row does not. What is known once is never unknown again."""
+    seen = {
+        "exit_code": look.exit_code,
+        "signal": look.signal,
+        "started_at": _time(look.started_at),
+        "ended_at": _time(look.ended_at),
+    }
+    if worker.ended_at is not None:
+        return {}
+    return {
+        name: value for name, value in seen.items() if value is not None and value != getattr(worker, name)
+    }
 
 
 def _time(seconds: float | None) -> datetime | None:
@@ -120,18 +229,22 @@ def _time(seconds: float | None) -> datetime | None:
 
 
 def _running(job: Job, attempt: Attempt) -> None:
-    if move([job.pk], State.DEPLOYING, State.RUNNING):
-        Job.objects.filter(pk=job.pk).update(started_at=attempt.started_at)
+    """The job runs, if it still is in this attempt."""
+    with transaction.atomic():
+        mine = Job.objects.select_for_update(no_key=True).filter(pk=job.pk, attempt=attempt.number)
+        if mine.first() and move([job.pk], State.DEPLOYING, State.RUNNING):
+            Job.objects.filter(pk=job.pk).update(started_at=attempt.started_at)
 
 
 def _end(job: Job, attempt: Attempt, verdict: Verdict) -> None:
-    """Ends the job; a command that ran and ended between two looks was running in between."""
+    """Ends the job, if it still is in this attempt."""
     if verdict.end is None:
         return
     actor = job.stop_requested_by if verdict.end == State.STOPPED else None
     with transaction.atomic():
-        if attempt.started_at is not None:
-            _running(job, attempt)
+        pool_lock(pool_id=job.pool_id)  # before any job: the order of all who take both
+        if not Job.objects.filter(pk=job.pk, attempt=attempt.number).exists():
+            return
         old = State.DEPLOYING if attempt.started_at is None else State.RUNNING
         if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor):
             Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code)

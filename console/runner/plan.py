@@ -46,7 +46,7 @@ def _workers(env: Mapping[str, str]) -> list[ChildSpec]:
     celery = ("-m", "celery", "-A", "console")
     worker = (*celery, "worker", "--pool=threads", "--without-mingle", "--without-gossip", "--loglevel=INFO")
     return [
-        _python("worker", env, *worker, "--queues=state,engine", "--concurrency=4", "--hostname=state@%h"),
+        _python("worker", env, *worker, "--queues=state,engine", "--concurrency=8", "--hostname=state@%h"),
         _python("slow", env, *worker, "--queues=slow", "--concurrency=8", "--hostname=slow@%h"),
         # The schedule stays in memory: a file of it could be torn by a kill, and ticks need no past.
         _python("beat", env, *celery, "beat", "--scheduler=celery.beat:Scheduler", "--pidfile="),

@@ -177,6 +177,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='job',
+            index=models.Index(condition=models.Q(('state', jobs.states.State['QUEUED'])), fields=['pool', 'priority', 'id'], name='job_place'),
+        ),
+        migrations.AddIndex(
+            model_name='job',
             index=models.Index(condition=models.Q(('state__in', [jobs.states.State['DEPLOYING'], jobs.states.State['QUEUED'], jobs.states.State['RUNNING']])), fields=['state', 'id'], name='job_live'),
         ),
         migrations.AddIndex(

@@ -59,6 +59,19 @@ def test_what_can_never_run_here_is_an_error():
     assert [(f.field, f.code) for f in custom.errors] == [("custom_gpus", "never_fits")]
 
 
+@pytest.mark.parametrize(
+    "why_not_now",
+    [
+        {"pool": pool(paused=True)},
+        {"pool": pool(flavor((8,) * 3 + (0,)), strict=True), "waiting": (waiting(gpus=8, workers=4),)},
+        {"pool": pool(quotas={TEAM: QuotaFacts(40, 48)})},
+    ],
+)
+def test_what_can_never_run_is_refused_whatever_else_stands_in_its_way(why_not_now):
+    judged = estimate(spec(gpus=8, worker_count=5), facts(**why_not_now))
+    assert "never_fits" in [f.code for f in judged.errors]
+
+
 def test_nodes_out_of_service_make_it_wait_not_fail():
     judged = estimate(spec(gpus=8, worker_count=3), facts(pool=pool(flavor((8, 8), nodes=4))))
     assert judged.valid

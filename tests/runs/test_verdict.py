@@ -27,12 +27,12 @@ def killed(rank, signal=9, at=10.0, **kwargs):
     return WorkerLook(rank, Phase.EXITED, signal=signal, started_at=1.0, ended_at=at, **kwargs)
 
 
-def lost(rank, at=10.0):
-    return WorkerLook(rank, Phase.LOST, started_at=1.0, ended_at=at)
+def lost(rank):
+    return WorkerLook(rank, Phase.LOST, started_at=1.0)
 
 
-def verdict(*looks, stop_at=None, expected=None):
-    return judge(Standing(looks, expected or len(looks), stop_at, stop_grace_s=30))
+def verdict(*looks, stop_at=None, expected=None, first=None):
+    return judge(Standing(looks, expected or len(looks), first, stop_at, stop_grace_s=30))
 
 
 def test_what_is_absent_is_started():
@@ -109,6 +109,18 @@ def test_stop_ends_as_stopped_whatever_the_exit_code(code):
 def test_an_exit_before_the_request_wins():
     assert verdict(exited(0, 0, at=4.0), stop_at=5.0).end == State.SUCCEEDED
     assert verdict(exited(0, 2, at=4.0), stop_at=5.0).end == State.FAILED
+
+
+def test_a_worker_lost_while_stopping_is_stopped():
+    assert verdict(lost(0), stop_at=5.0).end == State.STOPPED
+
+
+def test_a_failure_with_a_time_is_before_a_loss_without():
+    assert verdict(lost(0), exited(1, 3)).reason.code == "exit_code"
+
+
+def test_the_loss_that_was_seen_first_stays_the_first():
+    assert verdict(lost(0), exited(1, 3), first=0).reason.code == "worker_lost"
 
 
 def test_stop_before_anything_was_started():
