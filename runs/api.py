@@ -13,9 +13,9 @@ from rest_framework import exceptions, serializers, status
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from engines.base import AttemptKey, EngineError, LogChunk
+from engines.base import EngineError, LogChunk
 from jobs.models import Job, Worker
-from runs.registry import engine_of
+from runs.logs import log_read
 from teams.rest import LARGEST, ApiView
 
 DEFAULT_BYTES = 2**20
@@ -73,11 +73,9 @@ class WorkerLog(ApiView):
     def get(self, request: Request, key: str, rank: int) -> HttpResponse:
         job: Job = get_object_or_404(Job.objects.for_user(request.user).select_related("pool"), key=key)
         number = self.asked.get("attempt", job.attempt)
-        if number == 0 and rank < job.shape.workers:
-            chunk = LogChunk(b"", 0, 0, complete=job.finished)  # it was never placed
-        else:
+        if number or rank >= job.shape.workers:  # before it was placed, a job has no Workers yet
             get_object_or_404(Worker, attempt__job=job, attempt__number=number, rank=rank)
-            chunk = self._read(job, number, rank)
+        chunk = self._read(job, number, rank)
         headers = {
             "X-Log-Offset": str(chunk.offset),
             "X-Log-Size": str(chunk.size),
@@ -91,6 +89,6 @@ class WorkerLog(ApiView):
         offset = -tail if tail else self.asked.get("offset", 0)
         limit = self.asked.get("limit", tail or DEFAULT_BYTES)
         try:
-            return engine_of(job.pool.engine).read_log(AttemptKey(job.key, number), rank, offset, limit)
+            return log_read(job=job, attempt=number, rank=rank, offset=offset, limit=limit)
         except EngineError as error:
             raise LogUnreadable from error

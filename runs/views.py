@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
@@ -14,9 +14,10 @@ from django.utils.cache import patch_vary_headers
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
-from engines.base import AttemptKey, EngineError, LogChunk, Protection
+from engines.base import EngineError, LogChunk, Protection
 from jobs.models import Job, Worker
 from jobs.views.parts import signed_in
+from runs.logs import log_read
 from runs.registry import engine_of
 
 TAIL_BYTES = 64 * 2**10
@@ -63,8 +64,9 @@ def worker_log(request: HttpRequest, key: str, rank: int) -> HttpResponse:
     if (rank or attempt != job.attempt) and not ranks.filter(rank=rank).exists():
         raise Http404
     chunk = _read(job, attempt, rank, offset)
-    if offset is not None and not chunk.complete and request.GET.get("size") == str(chunk.size):
+    if offset is not None and (chunk is None or _nothing_new(chunk, request.GET.get("size"))):
         return HttpResponse(status=NOT_CHANGED)
+    chunk = chunk or LogChunk(b"", 0, 0, complete=False)
     adds = offset is not None and (asked, offset) == (attempt, chunk.offset)
     log = log_part(chunk, fresh=not adds)
     context = {
@@ -96,21 +98,23 @@ def _answer(request: HttpRequest, context: dict[str, Any], polled: bool) -> Http
     return answer
 
 
-def _read(job: Job, attempt: int, rank: int, offset: int | None) -> LogChunk:
-    """From `offset` on, or the tail: at the beginning, and for a reader who is far behind."""
-    over = job.finished or attempt < job.attempt
-    chunk = LogChunk(b"", 0, 0, complete=over)
-    if not attempt:
-        return chunk
-    engine, key = engine_of(job.pool.engine), AttemptKey(job.key, attempt)
+def _read(job: Job, attempt: int, rank: int, offset: int | None) -> LogChunk | None:
+    """From `offset` on, or the tail: at the beginning, and for a reader who is far behind.
+
+    None: the log cannot be read now.
+    """
+    start = -TAIL_BYTES if offset is None else offset
     try:
-        if offset is not None:
-            chunk = engine.read_log(key, rank, offset, TAIL_BYTES)
-        if offset is None or chunk.size - chunk.offset > FAR_BEHIND_BYTES:
-            chunk = engine.read_log(key, rank, -TAIL_BYTES, TAIL_BYTES)
+        chunk = log_read(job=job, attempt=attempt, rank=rank, offset=start, limit=TAIL_BYTES)
+        if offset is not None and chunk.size - chunk.offset > FAR_BEHIND_BYTES:
+            chunk = log_read(job=job, attempt=attempt, rank=rank, offset=-TAIL_BYTES, limit=TAIL_BYTES)
     except EngineError:
-        return chunk
-    return replace(chunk, complete=chunk.complete or over)
+        return None
+    return chunk
+
+
+def _nothing_new(chunk: LogChunk, size: str | None) -> bool:
+    return not chunk.complete and size == str(chunk.size)
 
 
 def _number(text: str | None) -> int | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from django.test import Client
 
-from engines.base import LogChunk
+from engines.base import EngineError, LogChunk
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
 from runs.registry import engine_of
@@ -112,6 +113,18 @@ def test_a_long_log_shows_its_end_and_says_so(client: Client, job: Job, log: Pat
 
 
 @pytest.mark.django_db
+def test_what_is_shown_stays_while_the_log_cannot_be_read(client: Client, job: Job, log: Path) -> None:
+    log.write_bytes(b"hello\n")
+    first = Page(client.get(f"/jobs/{job.key}/workers/0/log/", headers=HTMX))
+    more = first.by_id("log-next-1-0").attrs["hx-get"] or ""
+    Job.objects.update(state="failed")
+    with mock.patch("runs.logs.engine_of", side_effect=EngineError):
+        assert client.get(more, headers=HTMX).status_code == 204
+        anew = Page(client.get(f"/jobs/{job.key}/workers/0/log/", headers=HTMX))
+    assert "hx-get" in anew.by_id("log-next-1-0").attrs  # it is asked for again
+
+
+@pytest.mark.django_db
 def test_without_htmx_the_log_is_a_page(client: Client, job: Job, log: Path) -> None:
     log.write_bytes(b"hello\n")
     answer = client.get(f"/jobs/{job.key}/workers/0/log/")
@@ -129,7 +142,6 @@ def test_the_log_of_a_waiting_job_turns_into_the_first_attempts(client: Client, 
     more = waiting.by_id("log-next-0-0").attrs["hx-get"] or ""
     assert client.get(more, headers=HTMX).status_code == 204
     queue_cycle(job.pool_id)
-    Job.objects.get(pk=job.pk)
     engine_of.cache_clear()
     answer = client.get(more.replace("size=0", "size=1"), headers=HTMX)
     assert answer["HX-Retarget"] == "#log"

@@ -131,6 +131,7 @@ def test_the_log_of_a_worker_that_never_started_is_complete_once_its_attempt_is_
 
 
 def test_a_log_that_cannot_be_read_now_is_503(client, job):
+    client.raise_request_exception = False
     with mock.patch("runs.logs.engine_of", side_effect=EngineError):
         answer = log(client, job)
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (503, "log_unreadable")
