@@ -10,12 +10,12 @@ from rest_framework import exceptions
 
 from jobs.findings import Finding
 from jobs.models import Job
+from jobs.private import private_read
 from jobs.querysets import JobQuerySet
 from jobs.reading import job_waiting
 from jobs.serializers import JobSerializer
 from jobs.states import State
 from jobs.texts import finding_text
-from jobs.vault import InvalidToken, decrypt
 from teams.models import User
 
 
@@ -35,20 +35,8 @@ def job_answer(job: Job, user: User) -> dict[str, Any]:
     """The job as its reader sees it."""
     waiting = job.state == State.QUEUED and not job.stopping
     place, waits_for = job_waiting(job) if waiting else (None, None)
-    context = {"private": private_values(job, user), "place": place, "waits_for": waits_for}
+    context = {"private": private_read(job=job, user=user), "place": place, "waits_for": waits_for}
     return dict(JobSerializer(job, context=context).data)
-
-
-def private_values(job: Job, user: User) -> dict[str, str | None]:
-    """Of the variables that the user entered; None where no key of the console opens one any more."""
-    return {v.name: _opened(v.ciphertext) for v in job.private_values.filter(owner=user)}
-
-
-def _opened(ciphertext: bytes | memoryview) -> str | None:
-    try:
-        return decrypt(ciphertext)
-    except InvalidToken:
-        return None
 
 
 def refusal(findings: Sequence[Finding]) -> exceptions.ValidationError:

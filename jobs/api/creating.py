@@ -10,10 +10,11 @@ from rest_framework import exceptions, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.api.answer import job_answer, private_values, refusal, visible_job
+from jobs.api.answer import job_answer, refusal, visible_job
 from jobs.estimate import SHOWN_RANKS
 from jobs.idempotency import Call, OtherBody, UnderWay, claim, give_up, settle
 from jobs.models import IdempotencyKey
+from jobs.private import private_read
 from jobs.serializers import EstimateSerializer
 from jobs.services import RequestRefused, job_create, job_estimate
 from jobs.spec import MOST_WORKERS, JobSpec
@@ -106,7 +107,7 @@ def _without_private(env: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _replayed(row: IdempotencyKey, user: User) -> Response:
     """The first answer, its private values put back from where they lie encrypted."""
     answer: Any = row.answer
-    private = private_values(visible_job(user, answer["id"]), user)
+    private = private_read(job=visible_job(user, answer["id"]), user=user)
     for variable in answer["env"]:
         if variable["private"]:
             variable["value"] = private.get(variable["name"])

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jobs.findings import Finding
 from jobs.models import Job
+from jobs.private import private_read
 from jobs.reading import job_waiting
 from jobs.services import job_stop, may_stop
 from jobs.spec import EnvVar, JobSpec
@@ -29,7 +30,6 @@ from jobs.texts import (
     state_label,
     step_label,
 )
-from jobs.vault import InvalidToken, decrypt
 from jobs.views.parts import fresh, part, signed_in
 from teams.models import User
 
@@ -129,15 +129,8 @@ def _asked(job: Job, user: User) -> dict[str, Any]:
 
 def _env(job: Job, spec: JobSpec, user: User) -> list[EnvVar]:
     """The variables of the page; a private one with its value only for the person who entered it."""
-    own = {v.name: v.ciphertext for v in job.private_values.filter(owner=user)}
-    return [EnvVar(v.name, _opened(own.get(v.name)), True) if v.private else v for v in spec.env]
-
-
-def _opened(ciphertext: bytes | memoryview | None) -> str | None:
-    try:
-        return None if ciphertext is None else decrypt(ciphertext)
-    except InvalidToken:
-        return None
+    own = private_read(job=job, user=user)
+    return [EnvVar(v.name, own.get(v.name), True) if v.private else v for v in spec.env]
 
 
 def _finding(data: dict[str, Any]) -> Finding:

@@ -20,21 +20,6 @@ def signed_in(request: HttpRequest) -> User:
     return request.user
 
 
-def part(view: View) -> View:
-    """A view of a part of a page: whoever has been signed out meanwhile gets a bare 401, not a
-    sign-in page in the middle of another; never from a cache."""
-
-    @wraps(view)
-    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if not request.user.is_authenticated:
-            return HttpResponse(status=401)
-        response = view(request, *args, **kwargs)
-        response["Cache-Control"] = "no-store"
-        return response
-
-    return inner
-
-
 def fresh(view: View) -> View:
     """A page that Back must show as it is now, not as it was."""
 
@@ -43,5 +28,17 @@ def fresh(view: View) -> View:
         response = view(request, *args, **kwargs)
         response["Cache-Control"] = "no-store"
         return response
+
+    return inner
+
+
+def part(view: View) -> View:
+    """A view of a part of a page: whoever has been signed out meanwhile gets a bare 401, not a
+    sign-in page in the middle of another; never from a cache."""
+    answer = fresh(view)
+
+    @wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return answer(request, *args, **kwargs) if request.user.is_authenticated else HttpResponse(status=401)
 
     return inner

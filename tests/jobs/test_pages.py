@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from cryptography.fernet import Fernet
 from django.test import Client
 
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
+from jobs.spec import EnvVar
 from jobs.states import State
 from pools.models import Pool
 from teams.models import Team, User
@@ -153,6 +157,17 @@ def test_the_state_cells_stop_asking_at_the_end(client: Client, alice: User, poo
     assert answer.status_code == 286
     assert answer.content.decode().count("Stopped") == 2
     assert not [e for e in Page(client.get("/jobs/")).elements if "data-poll" in e.attrs]
+
+
+def test_values_that_no_key_opens_are_hidden(
+    client: Client, alice: User, pool: Pool, settings: Any, api: Any
+) -> None:
+    job = make_job(alice, pool, env=[EnvVar("TOKEN", "sekret", private=True)])
+    assert "sekret" in client.get(f"/jobs/{job.key}/").content.decode()
+    settings.FERNET_KEYS = [Fernet.generate_key().decode()]
+    assert "••••••" in client.get(f"/jobs/{job.key}/").content.decode()
+    shown = api(alice).get(f"/api/v1/jobs/{job.key}/").json()
+    assert shown["env"] == [{"name": "TOKEN", "value": None, "private": True}]
 
 
 def test_stopping(client: Client, alice: User, pool: Pool, team: Team) -> None:
