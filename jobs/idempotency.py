@@ -1,4 +1,4 @@
-"""Creating calls that may be repeated safely.
+"""Creating calls and forms that may be sent again safely.
 
 A call first claims its key in a transaction of its own, so that a repetition at the same time is
 told to wait. The claim is settled in the transaction that creates the job: whoever dies in between
@@ -8,20 +8,25 @@ leaves a claim without a job, which may be taken over after a minute.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from jobs.models import IdempotencyKey
+from jobs.models import IdempotencyKey, Job
+from jobs.services import job_create
+from jobs.spec import JobSpec
 from teams.models import User
 
 KEPT = timedelta(days=1)
 CLAIM = timedelta(minutes=1)  # a call that takes longer has died
+FORM = "/jobs/create/"
 
 
 class OtherBody(Exception):
@@ -43,9 +48,8 @@ class Call:
 
     @property
     def digest(self) -> str:
-        """Of the parsed body: blanks and the order of fields do not count. Keyed, as a body holds secrets."""
-        text = json.dumps(self.body, sort_keys=True)
-        return salted_hmac("jobs.idempotency", text, algorithm="sha256").hexdigest()
+        """Of the parsed body: blanks and the order of fields do not count."""
+        return _digest(self.body)
 
 
 def claim(call: Call) -> IdempotencyKey:
@@ -55,7 +59,7 @@ def claim(call: Call) -> IdempotencyKey:
     """
     now = timezone.now()
     mine = IdempotencyKey.objects.filter(user=call.user, path=call.path, key=call.key)
-    IdempotencyKey.objects.filter(user=call.user, created_at__lt=now - KEPT).delete()
+    _expired(call.user, now).delete()
     try:
         with transaction.atomic():
             return IdempotencyKey.objects.create(
@@ -84,6 +88,41 @@ def settle(row: IdempotencyKey, status: int, answer: Mapping[str, Any]) -> None:
 def give_up(row: IdempotencyKey) -> None:
     """The call came to nothing: the next one with this key is a first one."""
     _unsettled(row).delete()
+
+
+def job_create_once(
+    *, user: User, spec: JobSpec, token: str, typed: Mapping[str, Sequence[str]]
+) -> tuple[Job, bool]:
+    """The job of a filled form, and whether this call made it. The same form sent again within a day, or
+    twice at a time, finds the job of the first; the form changed after Back is another one.
+
+    RequestRefused as from `job_create`; nothing is remembered then.
+    """
+    now, digest = timezone.now(), _digest(typed)
+    with transaction.atomic():
+        _expired(user, now).delete()
+        row, first = IdempotencyKey.objects.get_or_create(
+            user=user,
+            path=FORM,
+            key=f"{token or uuid4()}/{digest}",
+            defaults={"body_hash": digest, "created_at": now},
+        )
+        if first:
+            job = job_create(user=user, spec=spec)
+            row.status, row.answer = 303, {"id": job.key}
+            row.save(update_fields=["status", "answer"])
+            return job, True
+    return Job.objects.get(key=(row.answer or {}).get("id")), False
+
+
+def _digest(body: Any) -> str:
+    """Keyed, as a body holds secrets."""
+    text = json.dumps(body, sort_keys=True)
+    return salted_hmac("jobs.idempotency", text, algorithm="sha256").hexdigest()
+
+
+def _expired(user: User, now: datetime) -> QuerySet[IdempotencyKey]:
+    return IdempotencyKey.objects.filter(user=user, created_at__lt=now - KEPT)
 
 
 def _unsettled(row: IdempotencyKey) -> Any:

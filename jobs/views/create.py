@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.forms import JobForm, summary_of
+from jobs.idempotency import job_create_once
 from jobs.services import RequestRefused, job_estimate
-from jobs.views.once import job_create_once
 from jobs.views.parts import part, signed_in
 
 ONLY_LOOKS = ("look", "add_row")  # buttons that work without JavaScript and create nothing
@@ -40,7 +40,8 @@ def create(request: HttpRequest) -> HttpResponse:
 
 def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
     token = form.cleaned_data.get("token") or ""
-    job, first = job_create_once(user=form.user, spec=form.job_spec(), token=token, posted=request.POST)
+    typed = {name: values for name, values in request.POST.lists() if name != "csrfmiddlewaretoken"}
+    job, first = job_create_once(user=form.user, spec=form.job_spec(), token=token, typed=typed)
     if first:
         messages.success(request, _("Created."))
     else:

@@ -7,8 +7,9 @@ from unittest import mock
 
 import pytest
 from django.test import Client
-from django.utils import translation
+from django.utils import timezone, translation
 
+from jobs.idempotency import KEPT
 from jobs.models import IdempotencyKey, Job
 from jobs.services import job_estimate
 from jobs.spec import JobSpec
@@ -213,6 +214,13 @@ def test_the_same_form_sent_twice_makes_one_job(client: Client, page: Page, pool
     client.post(CREATE, filled(page, pool, name="another"))  # after Back, with a change
     client.post(CREATE, filled(Page(client.get(CREATE)), pool))  # the form opened anew
     assert Job.objects.count() == 3
+
+
+def test_a_form_is_remembered_for_a_day_and_no_longer(client: Client, page: Page, pool: Pool) -> None:
+    client.post(CREATE, filled(page, pool))
+    IdempotencyKey.objects.update(created_at=timezone.now() - KEPT)
+    client.post(CREATE, filled(Page(client.get(CREATE)), pool))
+    assert IdempotencyKey.objects.get().created_at > timezone.now() - KEPT
 
 
 def test_the_estimate_shows_the_numbers_of_the_one_arithmetic(
