@@ -73,10 +73,12 @@ def _keep(box: Box, scratch: str, child_fds: dict[int, int], life: int, status: 
         finally:
             os._exit(71)
     _close_others({life, status})
-    _wait_for_end(child, life, status)
-    tree.kill_all()
-    with contextlib.suppress(OSError):
-        layers.remove(scratch)
+    try:
+        _wait_for_end(child, life, status)
+    finally:
+        tree.kill_all()
+        with contextlib.suppress(OSError):
+            layers.remove(scratch)
     os._exit(0)
 
 
@@ -105,7 +107,9 @@ def _collect(child: int, status: int) -> None:
             pid, how = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 return
-            if pid == child:
+            if pid != child:
+                continue
+            with contextlib.suppress(OSError):  # nobody listens any more: `life` will tell
                 os.write(status, b"%d\n" % os.waitstatus_to_exitcode(how))
 
 

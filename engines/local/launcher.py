@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,6 +20,7 @@ _PROGRAM = (
 )
 _ANSWERS = {"started", "busy", "over"}
 _TIMEOUT_S = 30.0
+_KILLED_S = 5.0
 
 
 def launch_supervisor(rank_path: str, private: Mapping[str, str]) -> str:
@@ -37,11 +41,21 @@ def launch_supervisor(rank_path: str, private: Mapping[str, str]) -> str:
     try:
         out, err = process.communicate(json.dumps(dict(private)).encode("ascii"), _TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.communicate()
+        _kill_group(process)
         raise EngineError("the supervisor did not answer in time") from error
     answer = out.decode("ascii", "replace")
     if answer not in _ANSWERS:
         lines = err.decode("utf-8", "replace").strip().splitlines() or [f"status {process.returncode}"]
         raise EngineError(f"the supervisor did not start: {lines[-1][:300]}")
     return answer
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the program and what it forked, which has the same pipes; what cannot die is left behind."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=_KILLED_S)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
