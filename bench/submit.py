@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
 import time
@@ -15,11 +14,7 @@ ROUNDS, POLL_S = 20, 0.02
 
 
 def main() -> None:
-    url = os.environ["DATABASE_URL"]
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Console(Path(folder) / "data", DATABASE_URL=url) as console,
-    ):
+    with tempfile.TemporaryDirectory() as folder, Console(Path(folder) / "data") as console:
         body = console.offer() | {"command": "sleep 60", "stop_grace_seconds": 0}
         times = [one(console, body) for _ in range(ROUNDS)]
     note = f"slowest {max(times):.2f} s, median of {ROUNDS}"

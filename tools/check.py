@@ -18,6 +18,7 @@ _PYTHON = sys.executable
 _PACKAGES = (
     *("console", "runs", "jobs", "images", "storage", "pools", "alerts", "teams", "engines", "tools"),
 )
+WITHOUT_DATABASE = ("engines", "examples", "runner", "tooling")  # the same on any database
 LINTERS = {
     "ruff check": (_PYTHON, "-m", "ruff", "check", "--quiet", "."),
     "ruff format": (_PYTHON, "-m", "ruff", "format", "--check", "--quiet", "."),
@@ -77,7 +78,7 @@ def test(report: Report, env: dict[str, str], missing: list[Program], *, everyth
         report.not_run.append("slow tests, and everything on PostgreSQL: make test-all runs them")
     elif POSTGRES.is_there():
         with private_postgres() as url:
-            command = (*pytest, markers(absent))
+            command = (*pytest, markers(absent), *(f"--ignore=tests/{room}" for room in WITHOUT_DATABASE))
             report.run("pytest on PostgreSQL", command, quiet=False, env={**env, "DATABASE_URL": url})
     else:
         report.not_run.append(POSTGRES.why_skipped())

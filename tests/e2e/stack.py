@@ -15,8 +15,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import psutil
+import psycopg
 
 from engines.base import AttemptKey
 from engines.local.engine import LocalEngine
@@ -33,6 +36,9 @@ class Console:
         self.data_dir = data_dir
         self.port = free_port()
         kept = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL", "SANDBOX")}
+        self.server = os.environ.get("DATABASE_URL", "")
+        if self.server and "DATABASE_URL" not in env:
+            env["DATABASE_URL"] = database_create(self.server)
         self.env = kept | {"DATA_DIR": str(data_dir), "PORT": str(self.port)} | env
         self.output = data_dir.parent / f"{data_dir.name}.out"
         self.runner: psutil.Process | None = None
@@ -49,6 +55,8 @@ class Console:
     def __exit__(self, *exception: object) -> None:
         self.stop()
         self.end_jobs()
+        if self.server:
+            database_drop(self.server, self.env["DATABASE_URL"])
 
     @property
     def address(self) -> str:
@@ -174,6 +182,19 @@ class Console:
         done = subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+
+def database_create(server: str) -> str:
+    """An empty database of its own on the PostgreSQL server; its address."""
+    name = f"console_{uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return urlsplit(server)._replace(path=f"/{name}").geturl()
+
+
+def database_drop(server: str, url: str) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{urlsplit(url).path[1:]}" WITH (FORCE)')
 
 
 def free_port() -> int:
