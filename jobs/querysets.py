@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
+from django.db.models import F
 
-from jobs.states import LIVE, PLACED, State
+from jobs.states import PLACED, State
+
+LARGE_FIELDS = ("request", "frozen", "findings")
+SHOWN = {
+    **{f"shown_{name}": f"frozen__{name}" for name in ("pool", "flavor", "spec", "image")},
+    **{f"shown_{name}": f"request__{name}" for name in ("job_type", "resource_type", "custom_gpus")},
+    **{f"shown_{name}": f"request__{name}" for name in ("rdma", "public_data", "stop_grace_seconds")},
+}
 
 
 class JobQuerySet(models.QuerySet[Any]):
@@ -17,9 +25,15 @@ class JobQuerySet(models.QuerySet[Any]):
     def waiting(self) -> JobQuerySet:
         return self.filter(state=State.QUEUED)
 
-    def live(self) -> JobQuerySet:
-        return self.filter(state__in=LIVE)
-
     def placed(self) -> JobQuerySet:
         """Jobs that hold GPUs."""
         return self.filter(state__in=PLACED)
+
+    def light(self) -> JobQuerySet:
+        """Without the large fields: a request alone may hold half a megabyte of command and variables."""
+        return self.defer(*LARGE_FIELDS)
+
+    def shown(self) -> JobQuerySet:
+        """With what a row shows of the large fields, taken out of them by the database, as `shown_…`."""
+        rows: JobQuerySet = self.annotate(**{name: F(path) for name, path in SHOWN.items()})
+        return rows

@@ -183,7 +183,7 @@ class FailureSerializer(serializers.Serializer[Any]):
 
 
 class JobRowSerializer(serializers.Serializer[Job]):
-    """A job in a list. Tags, attempts, creator and team are prefetched.
+    """A job in a list, as found by `JobQuerySet.shown`. Tags, attempts, creator and team are prefetched.
 
     Of a waiting job, place and reason are only told with the job itself.
     """
@@ -198,20 +198,20 @@ class JobRowSerializer(serializers.Serializer[Job]):
     reason: serializers.Field[Any, Any, Any, Any] = ReasonSerializer(allow_null=True)
     creator = serializers.CharField(source="creator.username")
     team = NamedSerializer()
-    job_type = serializers.ChoiceField(source="request.job_type", choices=JOB_TYPES)
-    resource_type = serializers.ChoiceField(source="request.resource_type", choices=RESOURCE_TYPES)
-    pool = NamedSerializer(source="frozen.pool")
-    flavor = NamedSerializer(source="frozen.flavor")
-    spec = FrozenSpecSerializer(source="frozen.spec", allow_null=True)
+    job_type = serializers.ChoiceField(source="shown_job_type", choices=JOB_TYPES)
+    resource_type = serializers.ChoiceField(source="shown_resource_type", choices=RESOURCE_TYPES)
+    pool = NamedSerializer(source="shown_pool")
+    flavor = NamedSerializer(source="shown_flavor")
+    spec = FrozenSpecSerializer(source="shown_spec", allow_null=True)
     worker_count = serializers.IntegerField(source="shape.workers")
-    custom_gpus = serializers.IntegerField(source="request.custom_gpus", allow_null=True)
+    custom_gpus = serializers.IntegerField(source="shown_custom_gpus", allow_null=True)
     total_gpus = serializers.IntegerField()
-    rdma = serializers.BooleanField(source="request.rdma")
-    image = FrozenImageSerializer(source="frozen.image")
+    rdma = serializers.BooleanField(source="shown_rdma")
+    image = FrozenImageSerializer(source="shown_image")
     framework = serializers.ChoiceField(choices=[str(framework) for framework in Framework])
-    public_data = serializers.BooleanField(source="request.public_data")
+    public_data = serializers.BooleanField(source="shown_public_data")
     priority = serializers.SerializerMethodField()
-    stop_grace_seconds = serializers.IntegerField(source="request.stop_grace_seconds")
+    stop_grace_seconds = serializers.IntegerField(source="shown_stop_grace_seconds")
     attempt = serializers.IntegerField(help_text="0 while it was never placed.")
     restarts = serializers.SerializerMethodField()
     exit_code = serializers.IntegerField(allow_null=True)

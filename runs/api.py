@@ -71,7 +71,9 @@ class WorkerLog(ApiView):
         }
     )
     def get(self, request: Request, key: str, rank: int) -> HttpResponse:
-        job: Job = get_object_or_404(Job.objects.for_user(request.user).select_related("pool"), key=key)
+        job: Job = get_object_or_404(
+            Job.objects.for_user(request.user).light().select_related("pool"), key=key
+        )
         number = self.asked.get("attempt", job.attempt)
         if number or rank >= job.shape.workers:  # before it was placed, a job has no Workers yet
             get_object_or_404(Worker, attempt__job=job, attempt__number=number, rank=rank)

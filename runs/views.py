@@ -57,7 +57,8 @@ def worker_log(request: HttpRequest, key: str, rank: int) -> HttpResponse:
     """The end of a Worker's log. The page asks again from where it ended (`offset`) and adds to it."""
     if not request.user.is_authenticated:
         return HttpResponse(status=401) if _is_part(request) else redirect_to_login(request.path)
-    job = get_object_or_404(Job.objects.for_user(signed_in(request)).select_related("pool"), key=key)
+    jobs = Job.objects.for_user(signed_in(request)).light().select_related("pool")
+    job = get_object_or_404(jobs, key=key)
     asked, offset = _number(request.GET.get("attempt")), _number(request.GET.get("offset"))
     attempt = asked or job.attempt
     ranks = Worker.objects.filter(attempt__job=job, attempt__number=attempt).order_by("rank")

@@ -21,7 +21,7 @@ from teams.models import User
 
 def visible_jobs(user: Any) -> JobQuerySet:
     """The jobs that the user may see, with what a row of a list needs."""
-    jobs: JobQuerySet = Job.objects.for_user(user)
+    jobs: JobQuerySet = Job.objects.for_user(user).shown()
     return jobs.select_related("creator", "team").prefetch_related("tags", "attempts")
 
 

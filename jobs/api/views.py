@@ -15,6 +15,7 @@ from jobs.api.answer import job_answer, visible_job, visible_jobs
 from jobs.api.creating import HEADER, CreateParams, create_answer, estimate_answer
 from jobs.api.filters import CountsFilter, JobFilter, filtered
 from jobs.models import Job, JobEvent, Worker
+from jobs.querysets import LARGE_FIELDS
 from jobs.serializers import (
     CountsSerializer,
     EstimateSerializer,
@@ -56,7 +57,7 @@ class JobList(ListView):
     query = {"GET": JobFilter, "POST": CreateParams}
 
     def get_queryset(self) -> QuerySet[Job]:
-        return filtered(visible_jobs(self.request.user), self.asked)
+        return filtered(visible_jobs(self.request.user).light(), self.asked)
 
     @extend_schema(
         request=JobRequestSerializer,
@@ -130,7 +131,7 @@ class EventList(ListView):
     serializer_class = EventSerializer
 
     def get_queryset(self) -> QuerySet[JobEvent]:
-        job = get_object_or_404(Job.objects.for_user(self.request.user), key=self.kwargs["key"])
+        job = get_object_or_404(Job.objects.for_user(self.request.user).light(), key=self.kwargs["key"])
         return JobEvent.objects.filter(job=job).select_related("actor")
 
 
@@ -148,9 +149,11 @@ class WorkerList(ListView):
     query = {"GET": AttemptParam}
 
     def get_queryset(self) -> QuerySet[Worker]:
-        job = get_object_or_404(Job.objects.for_user(self.request.user), key=self.kwargs["key"])
+        job = get_object_or_404(Job.objects.for_user(self.request.user).light(), key=self.kwargs["key"])
         number = self.asked.get("attempt", job.attempt)
-        return Worker.objects.filter(attempt__job=job, attempt__number=number).select_related("attempt__job")
+        workers = Worker.objects.filter(attempt__job=job, attempt__number=number)
+        large = [f"attempt__job__{name}" for name in LARGE_FIELDS]
+        return workers.select_related("attempt__job").defer(*large)
 
 
 class PoolQueue(ListView):
@@ -163,7 +166,7 @@ class PoolQueue(ListView):
         pool = get_object_or_404(Pool.objects.for_user(self.request.user), pk=self.kwargs["pk"])
         order = F("priority") * PRIORITY_STEP + F("pk")
         place = ExpressionWrapper(order, output_field=BigIntegerField())
-        waiting: QuerySet[Job] = Job.objects.waiting().filter(pool=pool).annotate(place=place)
+        waiting: QuerySet[Job] = Job.objects.waiting().light().filter(pool=pool).annotate(place=place)
         return waiting
 
     def get_serializer_context(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from jobs.findings import Finding
 from jobs.models import Job
 from jobs.private import private_read
+from jobs.querysets import JobQuerySet
 from jobs.reading import job_waiting
 from jobs.services import job_stop, may_stop
 from jobs.spec import EnvVar, JobSpec
@@ -37,10 +38,9 @@ NOT_CHANGED = 204
 SHOWN_WORKERS = 64
 
 
-def _job(user: User, key: str) -> Job:
-    rows = Job.objects.for_user(user).select_related("creator", "pool", "team", "image", "stop_requested_by")
-    job: Job = get_object_or_404(rows, key=key)
-    return job
+def _jobs(user: User) -> JobQuerySet:
+    jobs: JobQuerySet = Job.objects.for_user(user).shown().select_related("creator", "team")
+    return jobs
 
 
 @fresh
@@ -48,7 +48,7 @@ def _job(user: User, key: str) -> Job:
 @require_safe
 def job_page(request: HttpRequest, key: str) -> HttpResponse:
     user = signed_in(request)
-    job = _job(user, key)
+    job = get_object_or_404(_jobs(user), key=key)
     context = _live(job, user) | _asked(job, user)
     context["seen"] = _digest(context)
     return render(request, "jobs/detail.html", context)
@@ -59,7 +59,7 @@ def job_page(request: HttpRequest, key: str) -> HttpResponse:
 def job_live(request: HttpRequest, key: str) -> HttpResponse:
     """What changes while a job lives. Nothing to swap while it is as the page has it."""
     user = signed_in(request)
-    context = _live(_job(user, key), user) | {"polled": True}
+    context = _live(get_object_or_404(_jobs(user).light(), key=key), user) | {"polled": True}
     context["seen"] = _digest(context)
     if request.GET.get("seen") == context["seen"]:
         return HttpResponse(status=NOT_CHANGED)
@@ -70,7 +70,7 @@ def job_live(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def job_stop_view(request: HttpRequest, key: str) -> HttpResponse:
     user = signed_in(request)
-    job = _job(user, key)
+    job = get_object_or_404(_jobs(user).light(), key=key)
     if not may_stop(user=user, job=job):
         raise PermissionDenied
     ended_before = job.finished

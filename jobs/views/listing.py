@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, Prefetch, Q
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
@@ -30,7 +30,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     mine = Job.objects.for_user(signed_in(request))
     search, state = request.GET.get("search", "").strip(), request.GET.get("state", "")
     found = _searched(mine, search)
-    counts = dict(found.order_by().values_list("state").annotate(n=Count("pk", distinct=True)))
+    counts = dict(found.order_by().values_list("state").annotate(n=Count("pk")))
     state = state if state in set(State) else ""
     rows = _page(found.filter(state=state) if state else found, request.GET.get("before", ""))
     more = rows[PAGE_SIZE:]
@@ -54,7 +54,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
 def states(request: HttpRequest) -> HttpResponse:
     """The state cells of the rows on somebody's screen; asks to stop when nothing can change any more."""
     keys = request.GET.get("keys", "").split(",")[:MOST_STATES]
-    jobs = list(Job.objects.for_user(signed_in(request)).filter(key__in=keys).distinct())
+    jobs = list(Job.objects.for_user(signed_in(request)).light().filter(key__in=keys))
     ended = all(job.finished for job in jobs)
     return render(
         request,
@@ -66,9 +66,10 @@ def states(request: HttpRequest) -> HttpResponse:
 
 def _searched(jobs: JobQuerySet, search: str) -> JobQuerySet:
     if not search:
-        return jobs.distinct()
-    words = Q(name__icontains=search) | Q(key=search) | Q(tags__name__icontains=search)
-    return jobs.filter(words | Q(creator__username__iexact=search)).distinct()
+        return jobs
+    tagged = Exists(JobTag.objects.filter(job=OuterRef("pk"), name__icontains=search))
+    words = Q(name__icontains=search) | Q(key=search) | Q(tagged)
+    return jobs.filter(words | Q(creator__username__iexact=search))
 
 
 def _page(jobs: JobQuerySet, before: str) -> list[Any]:
@@ -76,8 +77,8 @@ def _page(jobs: JobQuerySet, before: str) -> list[Any]:
         border = Job.objects.filter(key=before).values_list("pk", flat=True).first()
         jobs = jobs.filter(pk__lt=border or 0)
     tags = Prefetch("tags", JobTag.objects.order_by("pk"))
-    rows = jobs.select_related("creator").prefetch_related(tags).order_by("-pk")
-    return list(rows.defer("request", "findings")[: PAGE_SIZE + 1])
+    rows = jobs.light().shown().select_related("creator").prefetch_related(tags).order_by("-pk")
+    return list(rows[: PAGE_SIZE + 1])
 
 
 def _tabs(counts: dict[str, int], search: str, chosen: str) -> list[dict[str, Any]]:

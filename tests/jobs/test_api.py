@@ -1,5 +1,6 @@
 """REST: finding, watching and stopping jobs."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -69,6 +70,24 @@ def test_rows_have_no_large_fields(client, user, pool):
     whole = client.get(f"{JOBS}{job.key}/").json()
     assert whole.keys() - row.keys() == {"command", "env", "mounts", "findings", "queue"}
     assert row["tags"] == whole["tags"] == ["a", "b"]
+
+
+def test_rows_leave_the_large_fields_in_the_database(client, user, pool, django_assert_max_num_queries):
+    job = make_job(user, pool, custom_gpus=12, command="#" * 200_000, priority="low", stop_grace_seconds=7)
+    addresses = (
+        JOBS,
+        f"{JOBS}{job.key}/events/",
+        f"{JOBS}{job.key}/workers/",
+        f"{JOBS}{job.key}/workers/0/log/",
+    )
+    for address in (*addresses, f"/api/v1/pools/{pool.pk}/queue/"):
+        with django_assert_max_num_queries(4) as asked:
+            assert client.get(address).status_code == 200
+        selected = "".join(query["sql"] for query in asked)
+        assert re.findall(r' "jobs_job"\."(request|frozen|findings)"', selected) == []
+    row = client.get(JOBS).json()["results"][0]
+    assert row == {name: client.get(f"{JOBS}{job.key}/").json()[name] for name in row}
+    assert (row["custom_gpus"], row["rdma"], row["spec"], row["stop_grace_seconds"]) == (12, False, None, 7)
 
 
 @pytest.fixture
