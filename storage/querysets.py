@@ -11,6 +11,3 @@ class VolumeQuerySet(models.QuerySet[Any]):
     def for_user(self, user: Any) -> VolumeQuerySet:
         """The volumes granted to a team of the user, retired ones left out."""
         return self.filter(retired_at=None, grants__team__memberships__user=user).distinct()
-
-    def for_team(self, team_id: int) -> VolumeQuerySet:
-        return self.filter(retired_at=None, grants__team_id=team_id)

@@ -4,7 +4,6 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from teams.querysets import TeamQuerySet
 from teams.roles import Role
 
 
@@ -15,8 +14,6 @@ class User(AbstractUser):
 class Team(models.Model):
     name = models.CharField(_("name"), max_length=80, unique=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
-
-    objects = TeamQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("team")

@@ -38,9 +38,5 @@ def token_user(*, token: str) -> User | None:
     return found.user if found else None
 
 
-def membership_of(*, user: User, team: Team) -> Membership | None:
-    return Membership.objects.filter(user=user, team=team).first()
-
-
 def is_team_admin(*, user: User, team: Team) -> bool:
     return Membership.objects.filter(user=user, team=team, role=Role.ADMIN).exists()
