@@ -76,7 +76,8 @@ class Fault:
     """Why a Worker's command could not be run, or was ended by the engine: a code and its data.
 
     Codes: `mount_missing` {path}, `mount_denied` {path} (the path in the Worker), `sandbox_failed` {detail},
-    `image_missing` {image}, `disk_full` {limit_bytes}, `supervisor_lost` {}.
+    `image_missing` {image}, `disk_full` {limit_bytes}, `supervisor_lost` {}, or {unreadable} with the
+    name of what it left that cannot be read.
     """
 
     code: str
@@ -138,7 +139,10 @@ class EngineError(Exception):
 
 
 class Engine(Protocol):
-    """What every engine can do. All calls are safe to repeat and bounded in time."""
+    """What every engine can do. All calls are safe to repeat and bounded in time.
+
+    `usage`, `stacks` and `inventory` come with the steps that need them.
+    """
 
     def start(self, launch: Launch) -> None:
         """Begin the attempt. A second call, or one after `stop`, does nothing.
@@ -148,7 +152,10 @@ class Engine(Protocol):
         ...
 
     def look(self, keys: Iterable[AttemptKey]) -> dict[AttemptKey, tuple[WorkerLook, ...]]:
-        """The Workers of each attempt in rank order; an unknown attempt gives an empty tuple."""
+        """The Workers of each attempt in rank order; an unknown attempt gives an empty tuple.
+
+        Whatever is wrong with one attempt shows in its own Workers. EngineError: nobody could be looked at.
+        """
         ...
 
     def stop(self, key: AttemptKey, grace_s: float) -> None:

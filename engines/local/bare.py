@@ -2,6 +2,10 @@
 
 Not enforced here: anything. A job can do what the console's user can. `/etc/hosts` is the machine's, so
 host names of other Workers are not known; read-only mounts can be written; /dev/shm is the machine's.
+
+A job runs as the console's user, so it could also change what the engine keeps: its own log, how it ended,
+that it was started or is to stop, other jobs' runs, the note on the sandbox. What lies there is read without
+following links and never brings a look down; that it is true cannot be promised.
 """
 
 from __future__ import annotations

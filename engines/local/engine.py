@@ -5,9 +5,11 @@ Everything it knows lies in files below `root`; two engines on the same `root`, 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
+import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +19,6 @@ from typing import Any
 from engines.base import (
     AttemptKey,
     EngineError,
-    Fault,
     Launch,
     LogChunk,
     Phase,
@@ -25,7 +26,7 @@ from engines.base import (
     WorkerLaunch,
     WorkerLook,
 )
-from engines.local import durable, launcher, layout, lock, logs, sandbox, scratch, supervisor, tree
+from engines.local import durable, launcher, layout, lock, logs, looking, sandbox, scratch, tombstone, tree
 from engines.local.plan import House, mark
 
 _TIDY_S = 5.0
@@ -65,11 +66,9 @@ class LocalEngine:
     def start(self, launch: Launch) -> None:
         """One supervisor per rank that was not started yet; see `Engine.start`."""
         attempt = self._attempt_dir(launch.key)
-        ranks = [(worker.rank, layout.rank_dir(attempt, worker.rank)) for worker in launch.workers]
-        if os.path.exists(os.path.join(attempt, layout.STOP)):
-            return
-        waiting = [path for _, path in ranks if self._look_at(path, stopped=False).phase is Phase.ABSENT]
-        if not waiting:
+        ranks = [layout.rank_dir(attempt, worker.rank) for worker in launch.workers]
+        waiting = [path for path in ranks if self._look_at(path).phase is Phase.ABSENT]
+        if tombstone.stands(attempt) or not waiting:
             return
         document = self._document(launch)
         try:
@@ -84,53 +83,57 @@ class LocalEngine:
     def stop(self, key: AttemptKey, grace_s: float) -> None:
         """Leave the tombstone; the supervisors see it within a tenth of a second."""
         attempt = self._attempt_dir(key)
-        path = os.path.join(attempt, layout.STOP)
-        now = time.time()
         try:
+            layout.clear(self._root, attempt)
             layout.make_private_dirs(self._root, attempt)
-            former = durable.read_json(path)
-            if former is None:
-                durable.write_json(path, {"at": now, "grace_s": grace_s})
-            elif now + grace_s < former["at"] + former["grace_s"]:  # sooner than asked before
-                durable.write_json(path, {"at": former["at"], "grace_s": now + grace_s - former["at"]})
+            tombstone.leave(attempt, grace_s)
+            doomed = self._end_lost(key)
         except OSError as error:
             raise EngineError(f"cannot stop {key}: {error}") from error
-        self._clean_lost(key)
+        if doomed:
+            threading.Thread(target=_remove_each, args=(doomed,), daemon=True).start()
 
     def forget(self, key: AttemptKey) -> None:
         """Delete the attempt's files; EngineError while one of its supervisors lives."""
         attempt = self._attempt_dir(key)
-        if not os.path.isdir(attempt):
-            return
-        for _, path in self._rank_dirs(attempt):
-            self._wait_for_end(key, path)
-        self._clean_lost(key)
-        doomed = os.path.join(self._root, f".forgotten-{os.urandom(8).hex()}")
-        os.rename(attempt, doomed)
-        scratch.remove(doomed)
         try:
+            if layout.clear(self._root, attempt) or not os.path.isdir(attempt):
+                return
+            for path in layout.rank_paths(attempt):
+                self._wait_for_end(key, path)
+            self._end_lost(key)
+            doomed = os.path.join(self._root, f".forgotten-{os.urandom(8).hex()}")
+            os.rename(attempt, doomed)
+            scratch.remove(doomed)
+        except OSError as error:
+            raise EngineError(f"cannot forget {key}: {error}") from error
+        with contextlib.suppress(OSError):  # other attempts of the job are kept
             os.rmdir(os.path.dirname(attempt))
-        except OSError:
-            return
 
     # -- looking ---------------------------------------------------------------------------------
 
     def look(self, keys: Iterable[AttemptKey]) -> dict[AttemptKey, tuple[WorkerLook, ...]]:
-        """A few small files per Worker; takes no lock."""
-        return {key: self._look_at_attempt(key) for key in keys}
+        """A few small files per Worker; takes no lock. What one attempt's files look like is its own trouble.
+
+        EngineError only if this process cannot open any file just now.
+        """
+        try:
+            return {key: self._look_at_attempt(key) for key in keys}
+        except OSError as error:
+            raise EngineError(f"cannot look: {error}") from error
 
     def read_log(self, key: AttemptKey, rank: int, offset: int, limit: int) -> LogChunk:
         """See `Engine.read_log`. A log that is not there yet reads as empty."""
         path = layout.rank_dir(self._attempt_dir(key), rank)
         parts = (key.job, str(key.attempt), str(rank))
-        ended = self._look_at(path, stopped=False).phase in (Phase.EXITED, Phase.LOST)  # before the size
-        fd = logs.open_file(self._root, (*parts, layout.LOG)) if os.path.isdir(self._root) else None
-        if fd is None:
-            return LogChunk(b"", 0, 0, ended)
+        ended = self._look_at(path).phase in (Phase.EXITED, Phase.LOST)  # before the size
         try:
-            data, start, size = logs.read_part(fd, offset, max(0, limit))
-        finally:
-            os.close(fd)
+            found = logs.read_log(self._root, parts, offset, max(0, limit))
+        except OSError as error:
+            raise EngineError(f"cannot read the log of {key}/{rank}: {error}") from error
+        if found is None:
+            return LogChunk(b"", 0, 0, ended)
+        data, start, size = found
         return LogChunk(data, start, size, ended, logs.read_cut(self._root, parts))
 
     def port_is_free(self, port: int) -> bool:
@@ -186,56 +189,36 @@ class LocalEngine:
             "house": house._asdict(),
         }
 
-    @staticmethod
-    def _rank_dirs(attempt: str) -> list[tuple[int, str]]:
-        ranks = sorted(int(name) for name in os.listdir(attempt) if name.isdecimal())
-        return [(rank, os.path.join(attempt, str(rank))) for rank in ranks]
-
     def _look_at_attempt(self, key: AttemptKey) -> tuple[WorkerLook, ...]:
-        attempt = self._attempt_dir(key)
-        if not os.path.exists(os.path.join(attempt, layout.LAUNCH)):
+        try:
+            attempt = layout.attempt_dir(self._root, key.job, key.attempt)
+        except ValueError:  # no name that was ever started
             return ()
-        stopped = os.path.exists(os.path.join(attempt, layout.STOP))
-        return tuple(self._look_at(path, stopped) for _, path in self._rank_dirs(attempt))
+        return looking.look_at_attempt(self._root, attempt)
 
-    @staticmethod
-    def _look_at(path: str, stopped: bool) -> WorkerLook:
-        """In this order: a supervisor locks, then writes `started`, then `exit.json`, then lets go."""
-        rank = int(os.path.basename(path))
-        end = durable.read_json(os.path.join(path, layout.EXIT))
-        if end:
-            return _exited(rank, end)
-        started = durable.read_json(os.path.join(path, layout.STARTED))
-        lives = lock.is_held(os.path.join(path, layout.LOCK))
-        end = durable.read_json(os.path.join(path, layout.EXIT))
-        if end:
-            return _exited(rank, end)
-        at = float(started["at"]) if started else None
-        if lives:
-            phase = Phase.RUNNING if started else Phase.STARTING
-            step = "" if started else _read_step(path)
-            return WorkerLook(rank, phase, step=step, stopped=stopped, started_at=at)
-        if started:
-            return WorkerLook(
-                rank, Phase.LOST, stopped=stopped, fault=Fault("supervisor_lost"), started_at=at
-            )
-        return WorkerLook(rank, Phase.ABSENT, stopped=stopped)
+    def _look_at(self, path: str) -> WorkerLook:
+        try:
+            return looking.look_at_worker(self._root, path)
+        except OSError as error:
+            raise EngineError(f"cannot look: {error}") from error
 
     def _wait_for_end(self, key: AttemptKey, path: str) -> None:
         """A supervisor that has told the end may still be tidying up, for a moment."""
         until = time.monotonic() + _TIDY_S
         while lock.is_held(os.path.join(path, layout.LOCK)):
-            if self._look_at(path, stopped=False).phase is not Phase.EXITED or time.monotonic() > until:
+            if self._look_at(path).phase is not Phase.EXITED or time.monotonic() > until:
                 raise EngineError(f"{key} still runs")
             time.sleep(0.02)
 
-    def _clean_lost(self, key: AttemptKey) -> None:
-        """End and remove what killed supervisors have left; nothing of a living one."""
-        attempt = self._attempt_dir(key)
-        for rank, path in self._rank_dirs(attempt):
-            if self._look_at(path, stopped=False).phase is Phase.LOST:
-                tree.kill_marked(mark(f"{key}/{rank}"))
-                supervisor.remove_layers(path)
+    def _end_lost(self, key: AttemptKey) -> list[str]:
+        """End and hide what killed supervisors have left; the layers that are to be removed."""
+        doomed: list[str] = []
+        for path in layout.rank_paths(self._attempt_dir(key)):
+            if self._look_at(path).phase is Phase.LOST:
+                tree.kill_marked(mark(f"{key}/{os.path.basename(path)}"))
+                if not layout.obstacle(self._root, path):
+                    doomed += scratch.hide_layers(path)
+        return doomed
 
 
 def _worker_document(worker: WorkerLaunch) -> dict[str, Any]:
@@ -248,23 +231,8 @@ def _worker_document(worker: WorkerLaunch) -> dict[str, Any]:
     }
 
 
-def _exited(rank: int, end: dict[str, Any]) -> WorkerLook:
-    fault = end["fault"]
-    return WorkerLook(
-        rank,
-        Phase.EXITED,
-        exit_code=end["exit_code"],
-        signal=end["signal"],
-        stopped=end["stopped"],
-        fault=Fault(fault["code"], fault["data"]) if fault else None,
-        started_at=end["started_at"],
-        ended_at=end["ended_at"],
-    )
-
-
-def _read_step(path: str) -> str:
-    try:
-        with open(os.path.join(path, layout.STEP), encoding="ascii") as file:
-            return file.read(32)
-    except FileNotFoundError:
-        return ""
+def _remove_each(paths: Iterable[str]) -> None:
+    """In a thread, as it may take long. What is left if this process ends goes with `forget`."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            scratch.remove(path)

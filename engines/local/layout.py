@@ -9,12 +9,20 @@
 <rank>/cut              how many bytes of output were thrown away
 <rank>/exit.json        how it ended; written when no process and no scratch layer is left
 <rank>/scratch.*        the throw-away layer
+
+Directly below the root lie also `.links` (the register of mount links) and `.forgotten-*` (being deleted).
+All names are directories and plain files of the engine's own: a symbolic link is never followed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import re
+import stat
+
+from engines.local.durable import raise_if_scarce
 
 LAUNCH = "launch.json"
 STOP = "stop"
@@ -29,6 +37,7 @@ DIARY = "supervisor.log"
 SCRATCH = "scratch."
 
 _JOB = re.compile(r"jo-[a-z0-9]{16}")
+_RANK = re.compile(r"0|[1-9][0-9]{0,4}")
 
 
 def attempt_dir(root: str, job: str, attempt: int) -> str:
@@ -46,12 +55,47 @@ def rank_dir(attempt_path: str, rank: int) -> str:
 
 
 def make_private_dirs(root: str, path: str) -> None:
-    """`path` below `root` with all its parents, each 0700."""
+    """`path` below `root` with all its parents, each 0700; OSError if something else is in its place."""
     os.makedirs(root, 0o700, exist_ok=True)
-    here = root
-    for part in os.path.relpath(path, root).split(os.sep):
-        here = os.path.join(here, part)
+    for place in _levels(root, path):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(place, 0o700)
+    if obstacle(root, path):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+
+
+def obstacle(root: str, path: str) -> str:
+    """The outermost level of `path` below `root` that is no directory itself; "" if none, or not there."""
+    for place in _levels(root, path):
         try:
-            os.mkdir(here, 0o700)
-        except FileExistsError:
-            continue
+            mode = os.lstat(place).st_mode
+        except FileNotFoundError:
+            return ""
+        if not stat.S_ISDIR(mode):
+            return place
+    return ""
+
+
+def clear(root: str, path: str) -> bool:
+    """Remove what stands in the way of `path`, not what it leads to; whether there was something."""
+    found = obstacle(root, path)
+    if found:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(found)
+    return bool(found)
+
+
+def rank_paths(attempt_path: str) -> list[str]:
+    """The Workers' directories in rank order; none if the attempt's cannot be read."""
+    try:
+        names = os.listdir(attempt_path)
+    except OSError as error:
+        raise_if_scarce(error)
+        return []
+    ranks = sorted(int(name) for name in names if _RANK.fullmatch(name))
+    return [os.path.join(attempt_path, str(rank)) for rank in ranks]
+
+
+def _levels(root: str, path: str) -> list[str]:
+    parts = os.path.relpath(path, root).split(os.sep)
+    return [os.path.join(root, *parts[: depth + 1]) for depth in range(len(parts))]

@@ -11,6 +11,8 @@ import fcntl
 import os
 import struct
 
+from engines.local.durable import raise_if_scarce
+
 _FLOCK = "hhqqi0q"  # struct flock of 64-bit Linux: l_type, l_whence, l_start, l_len, l_pid
 
 
@@ -38,10 +40,11 @@ def wait_lock(fd: int) -> None:
 
 
 def is_held(path: str) -> bool:
-    """Whether anybody holds the lock now. Takes nothing; a missing file is not held."""
+    """Whether anybody holds the lock now. Takes nothing; what is missing or no lock file is not held."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except FileNotFoundError:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise_if_scarce(error)
         return False
     try:
         answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _request(fcntl.F_WRLCK))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 
 from engines.local import layout
 from engines.local.output import ENTRY
 
 
 def open_file(root: str, parts: tuple[str, ...]) -> int | None:
-    """Open `root/part/…` for reading, following no symbolic link below `root`; None if not there."""
-    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Open the plain file `root/part/…`, following no symbolic link below `root`; None if it is not there."""
+    try:
+        here = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -22,7 +26,21 @@ def open_file(root: str, parts: tuple[str, ...]) -> int | None:
         finally:
             os.close(here)
         here = there
+    if not stat.S_ISREG(os.fstat(here).st_mode):
+        os.close(here)
+        return None
     return here
+
+
+def read_log(root: str, parts: tuple[str, ...], offset: int, limit: int) -> tuple[bytes, int, int] | None:
+    """`read_part` of the log of the Worker whose directory `parts` lead to; None if there is none."""
+    fd = open_file(root, (*parts, layout.LOG))
+    if fd is None:
+        return None
+    try:
+        return read_part(fd, offset, limit)
+    finally:
+        os.close(fd)
 
 
 def read_part(fd: int, offset: int, limit: int) -> tuple[bytes, int, int]:

@@ -7,7 +7,7 @@ import struct
 import time
 
 from engines.local import layout
-from engines.local.durable import write_all
+from engines.local.durable import overwrite, write_all
 
 ENTRY = struct.Struct("<Qd")  # log.index: offset of the first byte, seconds since the epoch
 _INDEX_EVERY = 1.0
@@ -79,7 +79,6 @@ class LogWriter:
             return
         self._cut_written = now
         try:
-            with open(self._cut_path, "wb") as file:
-                file.write(b"%20d" % self.cut_bytes)
+            overwrite(self._cut_path, b"%20d" % self.cut_bytes)
         except OSError:
             return

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from engines.local import durable, layout
 
+_LARGEST = 2**28  # bytes of a launch document
+
 
 class Refused(Exception):
     """The command cannot be run: a fault code of `engines.base.Fault` and its data."""
@@ -74,7 +76,7 @@ def mark(name: str) -> str:
 
 def read_plan(attempt_path: str, rank: int) -> Plan:
     """The plan of one rank from the attempt's launch document."""
-    document = durable.read_json(os.path.join(attempt_path, layout.LAUNCH))
+    document = durable.read_json(os.path.join(attempt_path, layout.LAUNCH), _LARGEST)
     if document is None:
         raise FileNotFoundError(attempt_path)
     worker = next(worker for worker in document["workers"] if worker["rank"] == rank)

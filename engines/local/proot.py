@@ -2,6 +2,7 @@
 
 Not enforced here: anything. A job can read and write what the console's user can, read-only mounts
 included; /dev/shm is the machine's; the host name stays; processes see each other. Only convenience.
+The run directories are as open to it as `bare` tells.
 """
 
 from __future__ import annotations

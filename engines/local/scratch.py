@@ -6,12 +6,15 @@ not enforced by the system: `measure` sums the layer bit by bit while the superv
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import math
 import os
 import stat
 import time
 from collections.abc import Iterator
 
+from engines.local import layout
 from engines.local.plan import Plan, user_name
 from engines.local.shell import script_bytes
 
@@ -29,6 +32,7 @@ _DIRS = (
     "proc",
     "sys",
 )
+_GONE = ".gone"  # the end of a hidden layer's name
 _SLICE = 2000  # directory entries looked at in one step
 
 
@@ -119,7 +123,8 @@ def remove(path: str, seconds: float = math.inf) -> bool:
     """Delete a directory tree that a job has filled; no process may write in it any more.
 
     Whatever the depth (nested directories are moved up, never recursed into), whatever the modes,
-    and never through a symbolic link. False if it took longer than `seconds`: call again.
+    and never through a symbolic link. Others may be deleting the same. False if it took longer than
+    `seconds`: call again.
     """
     until = time.monotonic() + seconds
     try:
@@ -128,14 +133,33 @@ def remove(path: str, seconds: float = math.inf) -> bool:
         return True
     try:
         os.fchmod(top, 0o700)
-        while names := os.listdir(top):
+        while names := _names(top):
             for name in names:
-                if not _remove_entry(top, name, until):
-                    return False
+                with _together():
+                    if not _remove_entry(top, name, until):
+                        return False
     finally:
         os.close(top)
-    os.rmdir(path)
+    with _together():
+        os.rmdir(path)
     return True
+
+
+@contextlib.contextmanager
+def _together() -> Iterator[None]:
+    """Where others delete too: what they took is gone, and what they moved up is met there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+            raise
+
+
+def _names(top: int) -> list[str]:
+    try:
+        return os.listdir(top)
+    except FileNotFoundError:  # removed meanwhile
+        return []
 
 
 def _remove_entry(top: int, name: str, until: float) -> bool:
@@ -157,3 +181,23 @@ def _remove_entry(top: int, name: str, until: float) -> bool:
         os.close(here)
     os.rmdir(name, dir_fd=top)
     return True
+
+
+def hide_layers(rank_path: str) -> list[str]:
+    """Rename every layer of a Worker; the paths that are to be removed."""
+    doomed = []
+    for name in os.listdir(rank_path):
+        path = os.path.join(rank_path, name)
+        if name.startswith(layout.SCRATCH):
+            if not name.endswith(_GONE):
+                with contextlib.suppress(OSError):
+                    os.rename(path, path + _GONE)
+                path += _GONE
+            doomed.append(path)
+    return doomed
+
+
+def remove_layers(rank_path: str) -> None:
+    """Remove what a killed supervisor left behind."""
+    for path in hide_layers(rank_path):
+        remove(path)

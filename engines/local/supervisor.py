@@ -8,6 +8,7 @@ need is imported and the lock is taken, and lives on without its caller.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -17,7 +18,7 @@ import time
 import traceback
 from types import ModuleType
 
-from engines.local import durable, keeper, layout, lock, scratch, tree
+from engines.local import durable, keeper, layout, lock, scratch, tombstone, tree
 from engines.local.box import Box
 from engines.local.plan import Plan, Refused, read_plan
 from engines.local.watch import End, Watch
@@ -55,7 +56,7 @@ def _claim(attempt_path: str, rank_path: str) -> int | None:
         os.write(1, b"busy")
         return None
     done = [os.path.join(rank_path, name) for name in (layout.STARTED, layout.EXIT)]
-    if any(os.path.exists(path) for path in (*done, os.path.join(attempt_path, layout.STOP))):
+    if tombstone.stands(attempt_path) or any(os.path.lexists(path) for path in done):
         os.write(1, b"over")
         return None
     os.write(1, b"started")
@@ -79,7 +80,7 @@ def _detach(rank_path: str) -> None:
 
 def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleType) -> None:
     tree.adopt_orphans()
-    remove_layers(rank_path)  # of a supervisor that was killed before the command ran
+    scratch.remove_layers(rank_path)  # of a supervisor that was killed before the command ran
     layer = os.path.join(rank_path, layout.SCRATCH + os.urandom(4).hex())
     held: tuple[int, ...] = ()
     try:
@@ -113,36 +114,18 @@ def _prepare(plan: Plan, private: dict[str, str], places: tuple[str, str], box_m
 
 
 def _note_step(rank_path: str, step: str) -> None:
-    with open(os.path.join(rank_path, layout.STEP), "w", encoding="ascii") as file:
-        file.write(step)
+    durable.overwrite(os.path.join(rank_path, layout.STEP), step.encode())
 
 
 def _write_end(rank_path: str, end: End, cut: int) -> None:
-    """The layer goes first. What takes long to delete is only out of sight when the end is told."""
-    doomed = [path for path in hide_layers(rank_path) if not scratch.remove(path, _REMOVE_S)]
+    """The layer goes first. What cannot be deleted soon is only out of sight when the end is told."""
+    doomed = scratch.hide_layers(rank_path)
+    for path in doomed:
+        with contextlib.suppress(OSError):
+            scratch.remove(path, _REMOVE_S)
     fault = {"code": end.fault.code, "data": end.fault.data} if end.fault else None
     durable.write_json(
         os.path.join(rank_path, layout.EXIT), {**end._asdict(), "fault": fault, "cut_bytes": cut}
     )
     for path in doomed:
-        scratch.remove(path)
-
-
-def hide_layers(rank_path: str) -> list[str]:
-    """Rename every scratch layer of a Worker; the new paths are to be removed."""
-    doomed = []
-    for name in os.listdir(rank_path):
-        if name.startswith(layout.SCRATCH):
-            path = os.path.join(rank_path, name)
-            try:
-                os.rename(path, path + ".gone")
-                doomed.append(path + ".gone")
-            except OSError:
-                continue
-    return doomed
-
-
-def remove_layers(rank_path: str) -> None:
-    """Remove what a killed supervisor left behind."""
-    for path in hide_layers(rank_path):
         scratch.remove(path)

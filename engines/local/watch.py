@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from engines.local import durable, layout, scratch, tree
+from engines.local import durable, layout, scratch, tombstone, tree
 from engines.local.box import Box
 from engines.local.keeper import Kept
 from engines.local.output import LogWriter
@@ -40,7 +40,7 @@ class Watch:
         self._kept = kept
         self._box = box
         self._rank_path, self._scratch = places
-        self._stop_path = os.path.join(os.path.dirname(self._rank_path), layout.STOP)
+        self._attempt_path = os.path.dirname(self._rank_path)
         self.log = LogWriter(self._rank_path, plan.log_bytes)
         self._helpers: set[int] = set()
         self._main = -1  # pidfd of the command's bash
@@ -50,7 +50,7 @@ class Watch:
         self._started_at: float | None = None
         self._result: tuple[int | None, int | None] | None = None
         self._ended_at = 0.0
-        self._stop_seen: tuple[float, float] | None = None  # (asked at, grace)
+        self._stop_seen: tombstone.Tombstone | None = None
         self._kill_at = 0.0  # by the monotonic clock
         self._terminated = False
         self._disk_step: Iterator[int | None] | None = None
@@ -97,7 +97,7 @@ class Watch:
 
     def _release_command(self) -> None:
         """The command may run: first written down, then allowed."""
-        if self._started_at is not None or os.path.exists(self._stop_path):
+        if self._started_at is not None or tombstone.stands(self._attempt_path):
             return
         try:
             self._find_main()
@@ -167,13 +167,13 @@ class Watch:
 
     def _read_stop(self) -> bool:
         """Whether a stop was asked for before the end; the tombstone of a shorter one counts too."""
-        tombstone = durable.read_json(self._stop_path)
-        if tombstone is None or (self._result and tombstone["at"] > self._ended_at):
+        seen = tombstone.read(self._attempt_path)
+        if seen is None or (self._result and seen.at > self._ended_at):
             return False
-        asked, grace = float(tombstone["at"]), float(tombstone["grace_s"])
-        if self._stop_seen != (asked, grace):
-            self._stop_seen = (asked, grace)
-            self._kill_at = time.monotonic() + min(max(asked + grace - time.time(), 0.0), grace)
+        if self._stop_seen != seen:
+            self._stop_seen = seen
+            left = seen.at + seen.grace_s - time.time()
+            self._kill_at = time.monotonic() + min(max(left, 0.0), seen.grace_s)
         return True
 
     def _stop_is_done(self) -> bool:
@@ -211,5 +211,5 @@ class Watch:
         elif self._result is None and self._started_at is not None:
             number = signal.SIGKILL  # what the tree gets now, or what has just ended the box
         ended_at = self._ended_at or time.time()
-        stopped = self._stop_seen is not None and self._stop_seen[0] <= ended_at
+        stopped = self._stop_seen is not None and self._stop_seen.at <= ended_at
         return End(code, number, stopped, self._fault, self._started_at, ended_at)

@@ -71,7 +71,7 @@ def test_both_killed_leave_nothing_after_a_stop(bare):
     wait_until(lambda: bare.look(key).phase is Phase.LOST, "lost")
     bare.engine.stop(key, 0)
     wait_until(lambda: not processes("sleep", mine), "no process left", 5)
-    assert not layers(bare, key)
+    wait_until(lambda: not layers(bare, key), "no layer left", 5)
 
 
 def launcher(stand, job: str, command: str, **told) -> subprocess.Popen:

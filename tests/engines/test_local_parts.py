@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -57,6 +58,15 @@ def test_remove_in_parts(tmp_path):
     assert not scratch.remove(str(tmp_path / "top"), 0)
     assert scratch.remove(str(tmp_path / "top"))
     assert scratch.remove(str(tmp_path / "top"))
+
+
+def test_remove_beside_others(tmp_path):
+    """A keeper, a stop and a forget may delete the same layer at once."""
+    for number in range(120):
+        (tmp_path / "top" / str(number % 7) / str(number % 31) / str(number)).mkdir(parents=True)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(scratch.remove, [str(tmp_path / "top")] * 4)) == [True] * 4
+    assert not (tmp_path / "top").exists()
 
 
 def test_measure(tmp_path):

@@ -1,0 +1,125 @@
+"""Looking at Workers: from files alone, without any lock, and whatever lies there.
+
+A supervisor locks, then writes `started`, then `exit.json`, then lets go; the files are read in an order
+that bears this happening meanwhile. Files are only ever written whole, so one that cannot be read was not
+written by a supervisor: while that lives it tells nothing, afterwards nobody knows how the Worker ended.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+from engines.base import Fault, Phase, WorkerLook
+from engines.local import durable, layout, lock, tombstone
+
+_STEPS = ("storage", "initialize", "pull_image")
+_LATEST = 253_402_300_799  # the last second of the year 9999
+_SIGNALS = 64
+
+
+def look_at_attempt(root: str, attempt_path: str) -> tuple[WorkerLook, ...]:
+    """Every Worker in rank order; none of an attempt that was never started."""
+    if layout.obstacle(root, attempt_path):
+        return (_lost(0, os.path.basename(attempt_path)),)
+    if not os.path.lexists(os.path.join(attempt_path, layout.LAUNCH)):
+        return ()
+    stopped = tombstone.stands(attempt_path)
+    return tuple(look_at_worker(root, path, stopped) for path in layout.rank_paths(attempt_path))
+
+
+def look_at_worker(root: str, path: str, stopped: bool = False) -> WorkerLook:
+    """One Worker; `stopped` is what is told of one that has not ended."""
+    rank = int(os.path.basename(path))
+    if layout.obstacle(root, path):
+        return _lost(rank, str(rank))
+    end = _read_end(path, rank)
+    if end and end.phase is Phase.EXITED:
+        return end
+    started, started_at = _read_start(path)
+    lives = lock.is_held(os.path.join(path, layout.LOCK))
+    end = _read_end(path, rank)
+    if end and (end.phase is Phase.EXITED or not lives):
+        return replace(end, stopped=end.stopped or stopped, started_at=end.started_at or started_at)
+    if lives and started:
+        return WorkerLook(rank, Phase.RUNNING, stopped=stopped, started_at=started_at)
+    if lives:
+        return WorkerLook(rank, Phase.STARTING, step=_read_step(path), stopped=stopped)
+    if started:
+        return replace(_lost(rank), stopped=stopped, started_at=started_at)
+    return WorkerLook(rank, Phase.ABSENT, stopped=stopped)
+
+
+def _lost(rank: int, unreadable: str = "") -> WorkerLook:
+    data = {"unreadable": unreadable} if unreadable else {}
+    return WorkerLook(rank, Phase.LOST, fault=Fault("supervisor_lost", data))
+
+
+def _read_end(path: str, rank: int) -> WorkerLook | None:
+    """How it ended: EXITED, LOST if that cannot be read, None if nothing is told."""
+    try:
+        end = durable.read_json(os.path.join(path, layout.EXIT))
+        return _exited(rank, end) if end is not None else None
+    except (durable.Unreadable, KeyError, TypeError, ValueError):
+        return _lost(rank, layout.EXIT)
+
+
+def _exited(rank: int, end: dict[str, Any]) -> WorkerLook:
+    """KeyError, TypeError or ValueError for a document that no supervisor writes."""
+    if not isinstance(end["stopped"], bool):
+        raise TypeError(end["stopped"])
+    return WorkerLook(
+        rank,
+        Phase.EXITED,
+        exit_code=_number(end["exit_code"], 0, 255),
+        signal=_number(end["signal"], 1, _SIGNALS),
+        stopped=end["stopped"],
+        fault=_fault(end["fault"]),
+        started_at=_time(end["started_at"]),
+        ended_at=_time(end["ended_at"]),
+    )
+
+
+def _number(value: Any, least: int, most: int) -> int | None:
+    if value is None:
+        return None
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(value)
+    return value
+
+
+def _time(value: Any) -> float | None:
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value <= _LATEST:
+        raise ValueError(value)
+    return float(value)
+
+
+def _fault(value: Any) -> Fault | None:
+    if value is None:
+        return None
+    code, data = value["code"], value["data"]
+    if not isinstance(code, str) or not isinstance(data, dict):
+        raise TypeError(value)
+    if not all(type(item) in (str, int) for item in data.values()):
+        raise TypeError(value)
+    return Fault(code, data)
+
+
+def _read_start(path: str) -> tuple[bool, float | None]:
+    """(whether the command was run, when): the first without the second if that cannot be read."""
+    try:
+        started = durable.read_json(os.path.join(path, layout.STARTED))
+        return (True, _time(started["at"])) if started is not None else (False, None)
+    except (durable.Unreadable, KeyError, ValueError):
+        return True, None
+
+
+def _read_step(path: str) -> str:
+    try:
+        found = durable.read_file(os.path.join(path, layout.STEP)) or b""
+    except durable.Unreadable:
+        return ""
+    return next((step for step in _STEPS if step.encode() == found), "")
