@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 from django import forms
 from django.http import QueryDict
+from django.utils.choices import CallableChoiceIterator
 from django.utils.datastructures import MultiValueDict
 from django.utils.functional import lazy
 from django.utils.translation import gettext as _
@@ -18,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from jobs import rules
 from jobs.environment import parse_text
 from jobs.findings import Finding
-from jobs.forms.offer import Offer, offer_read
+from jobs.forms.offer import Offer, offer_read, offer_start
 from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
 from jobs.states import Framework, Priority
 from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, finding_text
@@ -97,12 +98,13 @@ class JobForm(forms.Form):
 
     def __init__(self, user: User, data: QueryDict | MultiValueDict[str, Any] | None = None) -> None:
         self.user = user
-        super().__init__(data=_start(user) if data is None else data)
+        start = offer_start(user) if data is None else None
+        super().__init__(data=_start(start) if start else data)
         self.private_rows = self._rows("private_name", "private_value")
         self.mount_rows = self._rows("mount_volume", "mount_path")
         self.mounts_errors: list[str] = []
         self.full_clean()
-        self.offer = offer_read(user, self.cleaned_data.get("team"), self.cleaned_data.get("pool"))
+        self.offer = start or offer_read(user, self.cleaned_data.get("team"), self.cleaned_data.get("pool"))
         self._offer_choices()
         self._spec = self._request()
         self.unclear = self._unclear()
@@ -246,11 +248,11 @@ class JobForm(forms.Form):
         return tuple(mounts)
 
     def _offer_choices(self) -> None:
-        none = ("", _("— choose —"))
-        self._choices("team", [none, *((t.pk, t.name) for t in self.offer.teams)])
-        self._choices("pool", [none, *((p.id, _pool_label(p)) for p in self.offer.pools)])
-        self._choices("flavor", [none, *((f.id, f"{f.name} · {f.gpu_model}") for f in self.offer.flavors)])
-        self._choices("image", [none, *_image_groups(self.offer)])
+        offer = self.offer
+        self._choices("team", lambda: [(t.pk, t.name) for t in offer.teams])
+        self._choices("pool", lambda: [(p.id, _pool_label(p)) for p in offer.pools])
+        self._choices("flavor", lambda: [(f.id, f"{f.name} · {f.gpu_model}") for f in offer.flavors])
+        self._choices("image", lambda: _image_groups(offer))
         for name, form_field in self.fields.items():
             widget = form_field.widget
             if isinstance(widget, forms.Select) and name != "framework":
@@ -258,10 +260,11 @@ class JobForm(forms.Form):
             elif not isinstance(widget, forms.CheckboxInput | forms.HiddenInput | forms.RadioSelect):
                 widget.attrs["class"] = "form-control"
 
-    def _choices(self, name: str, choices: Sequence[Any]) -> None:
+    def _choices(self, name: str, choices: Callable[[], Sequence[Any]]) -> None:
+        """What a select offers, found out only where it is drawn."""
         widget = self.fields[name].widget
         if isinstance(widget, forms.Select):
-            widget.choices = choices
+            widget.choices = CallableChoiceIterator(lambda: [("", _("— choose —")), *choices()])
 
 
 def _pool_label(pool: Any) -> str:
@@ -279,18 +282,12 @@ def _image_groups(offer: Offer) -> list[Any]:
     return [(label, choices) for label, choices in found if choices]
 
 
-def _start(user: User) -> MultiValueDict[str, Any]:
-    """What a new job starts from: the first team and pool, and what leaves no choice."""
-    offer = offer_read(user, None, None)
-    team = offer.team or (offer.teams[0].pk if offer.teams else None)
-    if team and not offer.team:
-        offer = offer_read(user, team, None)
-    pool = offer.pools[0].id if offer.pools else None
-    offer = offer_read(user, team, pool)
+def _start(offer: Offer) -> MultiValueDict[str, Any]:
+    """What a new job starts from, with what leaves no choice."""
     suggested = [grant for grant in offer.volumes if grant.suggested]
     values: dict[str, list[Any]] = {
-        "team": [team or ""],
-        "pool": [pool or ""],
+        "team": [offer.team or ""],
+        "pool": [offer.pool.id if offer.pool else ""],
         "spec": [offer.cards[0].spec.id if len(offer.cards) == 1 else ""],
         "worker_count": ["1"],
         "image": [offer.images[0].pk if len(offer.images) == 1 else ""],

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from django.utils import timezone
 
 from images.models import Image
-from jobs.facts import FlavorFacts, PoolFacts, SpecFacts
-from jobs.reading import pool_read
+from jobs.estimate import SHOWN_RANKS
+from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
+from jobs.reading import image_read, landing_read, pool_read, volumes_read, waiting_read
+from jobs.spec import JobSpec
 from pools.capacity import custom_startable, idle_gpus, startable
 from pools.models import Flavor, Pool
 from storage.models import VolumeGrant
-from teams.models import Membership, Team, User
+from teams.models import Membership, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +38,47 @@ class SpecCard:
     startable: int
 
 
-@dataclass(frozen=True, slots=True)
 class Offer:
-    """Everything that can be chosen once team and pool are."""
+    """What can be chosen once team and pool are; a team or pool that is not the user's counts as not
+    chosen. A part is read when it is first looked at: an update of the numbers needs no lists."""
 
-    teams: Sequence[Team] = ()
-    team: int | None = None
-    may_use_high_priority: bool = False
-    pools: Sequence[PoolChoice] = ()
-    pool: PoolFacts | None = None
-    cards: Sequence[SpecCard] = ()
-    images: Sequence[Image] = ()
-    volumes: Sequence[VolumeGrant] = field(default_factory=tuple)
+    def __init__(self, memberships: Sequence[Membership], team_id: int | None, pool_id: int | None) -> None:
+        mine = {m.team_id: m for m in memberships}
+        if team_id is None and len(mine) == 1:
+            team_id = next(iter(mine))
+        self.teams = [m.team for m in memberships]
+        self.team = team_id if team_id in mine else None
+        self.may_use_high_priority = self.team is not None and mine[self.team].may_use_high_priority
+        self._pool_id = pool_id
+
+    @cached_property
+    def pools(self) -> Sequence[PoolChoice]:
+        return _pools(self.team) if self.team else ()
+
+    @cached_property
+    def pool(self) -> PoolFacts | None:
+        return pool_read(self._pool_id, self.team) if self.team and self._pool_id else None
+
+    @cached_property
+    def cards(self) -> Sequence[SpecCard]:
+        return _cards(self.pool) if self.pool else ()
+
+    @cached_property
+    def images(self) -> Sequence[Image]:
+        return _images(self.team, self.pool) if self.team and self.pool else ()
+
+    @cached_property
+    def volumes(self) -> Sequence[VolumeGrant]:
+        return _volumes(self.team, self.pool) if self.team and self.pool else ()
 
     @property
     def flavors(self) -> Sequence[FlavorFacts]:
         return tuple(self.pool.flavors.values()) if self.pool else ()
 
     @property
-    def rdma_possible(self) -> bool:
-        """Whether any node of the pool has a training network for RDMA."""
-        return any(flavor.rdma_capable for flavor in self.flavors)
+    def total_gpus(self) -> int | None:
+        """Of the chosen pool."""
+        return sum(f.gpus_per_node * f.node_count for f in self.flavors) if self.pool else None
 
     @property
     def custom_startable(self) -> int:
@@ -62,25 +87,39 @@ class Offer:
 
 
 def offer_read(user: User, team_id: int | None, pool_id: int | None) -> Offer:
-    """What `user` may choose; a team or pool that is not theirs counts as not chosen."""
-    memberships = list(Membership.objects.filter(user=user).select_related("team").order_by("team__name"))
-    mine = {m.team_id: m for m in memberships}
-    if team_id is None and len(memberships) == 1:
-        team_id = memberships[0].team_id
-    if team_id not in mine:
-        return Offer(teams=[m.team for m in memberships])
-    pools = _pools(team_id)
-    facts = pool_read(pool_id, team_id) if pool_id in {p.id for p in pools} and pool_id else None
-    return Offer(
-        teams=[m.team for m in memberships],
-        team=team_id,
-        may_use_high_priority=mine[team_id].may_use_high_priority,
-        pools=pools,
-        pool=facts,
-        cards=_cards(facts) if facts else (),
-        images=_images(team_id, facts) if facts else (),
-        volumes=_volumes(team_id, facts) if facts else (),
+    """What `user` may choose."""
+    return Offer(_memberships(user), team_id, pool_id)
+
+
+def offer_start(user: User) -> Offer:
+    """What a new job starts from: the first team and its first pool."""
+    memberships = _memberships(user)
+    team = memberships[0].team_id if memberships else None
+    pools = _pools(team) if team else ()
+    offer = Offer(memberships, team, pools[0].id if pools else None)
+    offer.pools = pools
+    return offer
+
+
+def request_facts(offer: Offer, spec: JobSpec) -> tuple[JobSpec, Facts]:
+    """As `jobs.reading.request_read`, but what the form has read already is not read again."""
+    if spec.team is None:
+        spec = replace(spec, team=offer.team)
+    team, pool = offer.team, offer.pool
+    return spec, Facts(
+        now=timezone.now(),
+        teams=frozenset(t.pk for t in offer.teams),
+        may_use_high_priority=offer.may_use_high_priority,
+        pool=pool,
+        image=image_read(spec.image, team, pool) if team and spec.image else None,
+        volumes=volumes_read(spec) if team and spec.mounts else {},
+        waiting=waiting_read(pool.id) if pool else (),
+        landing=landing_read(spec, pool, SHOWN_RANKS) if pool else (),
     )
+
+
+def _memberships(user: User) -> list[Membership]:
+    return list(Membership.objects.filter(user=user).select_related("team").order_by("team__name"))
 
 
 def _pools(team_id: int) -> list[PoolChoice]:

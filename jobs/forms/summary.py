@@ -1,21 +1,21 @@
-"""What would come of the request, as the page shows it: one verdict, the numbers, and what to look at."""
+"""What would come of the request, as the page shows it: one outlook, the numbers, and what to look at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from jobs.estimate import Estimate, WorkerPlace
+from jobs.estimate import Estimate, WorkerPlace, estimate
 from jobs.findings import Finding, Level
 from jobs.forms.job import JobForm
-from jobs.services import job_estimate
+from jobs.forms.offer import request_facts
 from jobs.spec import JobSpec
 from jobs.texts import finding_text, reason_text
 
 REFUSED_FOR_GOOD = ("never_fits", "over_quota")
 
 
-class Verdict(StrEnum):
+class Outlook(StrEnum):
     CHOOSE = "choose"  # pool or spec are missing, there is nothing to say yet
     NOW = "now"
     QUEUE = "queue"
@@ -35,7 +35,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    verdict: Verdict
+    outlook: Outlook
     reason: str
     estimate: Estimate
     notes: tuple[Note, ...]
@@ -46,31 +46,29 @@ class Summary:
     @property
     def more_workers(self) -> int:
         """How many Workers are beyond those that are listed."""
-        gpus = self.estimate.unit == "gpus"
-        workers = -(-(self.estimate.wanted or 0) // 8) if gpus else self.estimate.wanted or 0
-        return max(0, workers - len(self.estimate.workers))
+        return max(0, (self.estimate.worker_count or 0) - len(self.estimate.workers))
 
 
 def summary_of(form: JobForm) -> Summary:
     """Judges what the form holds. Command and name are typed last: while empty they do not
     keep the numbers from showing."""
     asked = form.job_spec()
-    judged = job_estimate(user=form.user, spec=_standing_in(asked))
+    judged = estimate(*request_facts(form.offer, _standing_in(asked)))
     found = [f for f in judged.findings if form.field_of(f.field) not in form.unclear_fields]
     wrong = [f for f in found if f.code != "required"]
     missing = [f for f in found if f.code == "required"]
     if not asked.command.strip():
         missing.append(Finding("required", "command"))
     notes = [*_unclear(form), *(_note(form, f) for f in wrong)]
-    verdict, reason = _verdict(judged, notes)
+    outlook, reason = _outlook(judged, notes)
     return Summary(
-        verdict=verdict,
+        outlook=outlook,
         reason=reason,
         estimate=judged,
         notes=tuple(notes),
         missing=tuple(_note(form, f) for f in missing),
-        total_of_pool=next((p.total for p in form.offer.pools if p.id == asked.pool), None),
-        landing=tuple(w for w in judged.workers if w.node) if verdict == Verdict.NOW else (),
+        total_of_pool=form.offer.total_gpus,
+        landing=tuple(w for w in judged.workers if w.node) if outlook == Outlook.NOW else (),
     )
 
 
@@ -89,14 +87,14 @@ def _unclear(form: JobForm) -> list[Note]:
     ]
 
 
-def _verdict(judged: Estimate, notes: list[Note]) -> tuple[Verdict, str]:
+def _outlook(judged: Estimate, notes: list[Note]) -> tuple[Outlook, str]:
     refused = next((f for f in judged.findings if f.code in REFUSED_FOR_GOOD), None)
     if refused is not None:
-        return Verdict.NEVER, finding_text(refused.code, refused.data)
+        return Outlook.NEVER, finding_text(refused.code, refused.data)
     if any(note.level == Level.ERROR for note in notes):
-        return Verdict.WRONG, ""
+        return Outlook.WRONG, ""
     if judged.total_gpus is None:
-        return Verdict.CHOOSE, ""
+        return Outlook.CHOOSE, ""
     if judged.reason is not None:
-        return Verdict.QUEUE, reason_text(judged.reason.code, judged.reason.data)
-    return Verdict.NOW, ""
+        return Outlook.QUEUE, reason_text(judged.reason.code, judged.reason.data)
+    return Outlook.NOW, ""

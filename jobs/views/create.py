@@ -73,4 +73,4 @@ def estimate(request: HttpRequest) -> HttpResponse:
         "pool_changed": request.POST.get("shown_pool", "")
         != str(form.offer.pool.id if form.offer.pool else ""),
     }
-    return render(request, "jobs/create.html#live", context)
+    return render(request, "jobs/create/live.html", context)

@@ -8,7 +8,9 @@ from unittest import mock
 import pytest
 from django.test import Client
 from django.utils import timezone, translation
+from django.utils.datastructures import MultiValueDict
 
+from jobs.forms import JobForm, summary_of
 from jobs.idempotency import KEPT
 from jobs.models import IdempotencyKey, Job
 from jobs.services import job_estimate
@@ -245,20 +247,55 @@ def test_the_estimate_shows_the_numbers_of_the_one_arithmetic(
     assert shown.number("idle-gpus") == judged.idle_gpus == 18
     assert [shown.number(f"startable-{worker_spec(pool, g).pk}") for g in (1, 2, 4, 8)] == [18, 8, 3, 1]
     assert shown.number("custom-startable") == 13
-    assert shown.by_id("summary").attrs["data-verdict"] == "queue"
+    assert shown.by_id("summary").attrs["data-outlook"] == "queue"
     assert "Needs room for 9 Workers" in shown.source
 
 
-def test_the_verdicts(client: Client, page: Page, pool: Pool) -> None:
-    def verdict(**changed: Any) -> str | None:
-        answer = client.post("/jobs/estimate/", filled(page, pool, **changed))
-        return Page(answer).by_id("summary").attrs["data-verdict"]
+@pytest.mark.parametrize(
+    "changed", [{}, {"team": "9"}, {"pool": "x"}, {"spec": ""}, {"image": "99"}, {"rdma": "on"}]
+)
+@pytest.mark.parametrize("used", [[0, 0, 0, 0], [8, 8, 7, 5]])
+def test_the_page_judges_as_the_creation_does(
+    page: Page, pool: Pool, alice: User, changed: dict[str, str], used: list[int]
+) -> None:
+    occupy(pool, used)
+    make_job(alice, pool, gpus=8, workers=3)
+    sent = filled(page, pool, worker_count="2", mount_path=["/etc"]) | {n: [v] for n, v in changed.items()}
+    form = JobForm(alice, MultiValueDict(sent))
+    assert summary_of(form).estimate == job_estimate(user=alice, spec=form.job_spec())
 
-    assert verdict() == "now"
-    assert verdict(name="", command="") == "now"  # typed last; the numbers do not wait for them
-    assert verdict(spec="") == "choose"
-    assert verdict(worker_count="17") == "never"
-    assert verdict(worker_count="0") == "wrong"
+
+def test_an_update_of_the_numbers_reads_little(
+    client: Client, page: Page, pool: Pool, team: Team, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(3):
+        make_pool(team)
+    sent = filled(page, pool)
+    shown = sent | {"shown_team": [str(team.pk)], "shown_pool": [str(pool.pk)]}
+    with django_assert_max_num_queries(10):
+        client.post("/jobs/estimate/", shown)
+    with django_assert_max_num_queries(12):
+        client.get(CREATE)
+
+
+def test_a_custom_count_lists_its_first_workers_and_counts_the_others(
+    client: Client, page: Page, team: Team, pool: Pool
+) -> None:
+    large = make_pool(team, nodes=12, zone=pool.zone)
+    sent = filled(page, large, pool=str(large.pk), spec="", custom="on", custom_gpus="93")
+    assert "and 4 more Workers" in client.post("/jobs/estimate/", sent).content.decode()
+
+
+def test_the_outlooks(client: Client, page: Page, pool: Pool) -> None:
+    def outlook(**changed: Any) -> str | None:
+        answer = client.post("/jobs/estimate/", filled(page, pool, **changed))
+        return Page(answer).by_id("summary").attrs["data-outlook"]
+
+    assert outlook() == "now"
+    assert outlook(name="", command="") == "now"  # typed last; the numbers do not wait for them
+    assert outlook(spec="") == "choose"
+    assert outlook(worker_count="17") == "never"
+    assert outlook(worker_count="0") == "wrong"
     assert not Job.objects.exists()
 
 
@@ -337,5 +374,5 @@ def test_queueing_is_shown_with_its_place(client: Client, page: Page, pool: Pool
     occupy(pool, [8, 8, 8, 8])
     make_job(alice, pool, gpus=8)
     live = Page(client.post("/jobs/estimate/", filled(page, pool)))
-    assert live.by_id("summary").attrs["data-verdict"] == "queue"
+    assert live.by_id("summary").attrs["data-outlook"] == "queue"
     assert "Will queue, place 2" in live.source
