@@ -178,5 +178,5 @@ class Engine(Protocol):
         ...
 
     def protection(self) -> Protection:
-        """How this engine keeps jobs apart; probed once a process."""
+        """How this engine keeps jobs apart; cheap enough for every page."""
         ...

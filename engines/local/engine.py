@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,21 @@ from engines.base import (
     WorkerLaunch,
     WorkerLook,
 )
-from engines.local import durable, launcher, layout, lock, logs, looking, sandbox, scratch, tombstone, tree
+from engines.local import (
+    durable,
+    launcher,
+    layout,
+    lock,
+    logs,
+    looking,
+    sandbox,
+    scratch,
+    tombstone,
+    tree,
+    trial,
+)
 from engines.local.plan import House, mark
+from engines.local.sandbox import Choice
 
 _TIDY_S = 5.0
 _AT_ONCE = 4  # supervisors started side by side
@@ -60,6 +74,7 @@ class LocalEngine:
         self._shareable = tuple(os.path.realpath(place) for place in places)
         self._tools = tuple(os.path.realpath(tool) for tool in shared_tools)
         self._bwrap = str(bwrap) if bwrap else None
+        self._tried: Choice | None = None
 
     # -- starting and stopping -------------------------------------------------------------------
 
@@ -156,14 +171,26 @@ class LocalEngine:
         return True
 
     def protection(self) -> Protection:
-        """The mode in use; `unavailable` if the demanded one does not work, so that nothing can start."""
-        choice = self._choice()
+        """The mode in use; `unavailable` if the demanded one does not work, so that nothing can start.
+
+        What a process of the same boot and settings has found counts, so that a process that starts nothing
+        needs no trial of its own; `start` tries for itself.
+        """
+        choice = trial.recall(self._root, self._circumstances) or self._choice()
         return Protection(choice.mode or "unavailable", choice.reason)
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _choice(self) -> sandbox.Choice:
-        return sandbox.choose(self._wanted, self._bwrap)
+    @cached_property
+    def _circumstances(self) -> dict[str, Any]:
+        return trial.circumstances(self._wanted, self._bwrap)
+
+    def _choice(self) -> Choice:
+        """Tried for real, once; what came out is told to the other processes."""
+        if self._tried is None:
+            self._tried = sandbox.choose(self._wanted, self._bwrap)
+            trial.note_down(self._root, self._circumstances, self._tried)
+        return self._tried
 
     def _attempt_dir(self, key: AttemptKey) -> str:
         try:

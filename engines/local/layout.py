@@ -10,7 +10,8 @@
 <rank>/exit.json        how it ended; written when no process and no scratch layer is left
 <rank>/scratch.*        the throw-away layer
 
-Directly below the root lie also `.links` (the register of mount links) and `.forgotten-*` (being deleted).
+Directly below the root lie also `protection.json` (what the last trial of the sandbox gave), `.links` (the
+register of mount links) and `.forgotten-*` (being deleted).
 All names are directories and plain files of the engine's own: a symbolic link is never followed.
 """
 
@@ -34,6 +35,7 @@ INDEX = "log.index"
 CUT = "cut"
 EXIT = "exit.json"
 DIARY = "supervisor.log"
+PROTECTION = "protection.json"
 SCRATCH = "scratch."
 
 _JOB = re.compile(r"jo-[a-z0-9]{16}")

@@ -40,12 +40,21 @@ def choose(wanted: str, bwrap: str | None = None) -> Choice:
             return choice
         reasons.append(choice.reason)
     if wanted in ("auto", "proot"):
-        found = shutil.which("proot")
-        choice = _try_each("proot", [found] if found else [])
+        choice = _try_each("proot", _proots())
         if choice.mode or wanted == "proot":
             return choice._replace(reason="; ".join([*reasons, choice.reason]).strip("; "))
         reasons.append(choice.reason)
     return Choice("none", "", "; ".join(reasons))
+
+
+def tools(bwrap: str | None) -> list[str]:
+    """Every program that may be tried, in that order."""
+    return [*_bubblewraps(bwrap), *_proots()]
+
+
+def _proots() -> list[str]:
+    found = shutil.which("proot")
+    return [found] if found else []
 
 
 def _bubblewraps(explicit: str | None) -> list[str]:
