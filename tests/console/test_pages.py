@@ -74,6 +74,12 @@ def test_every_page_says_that_jobs_run_unprotected(client: Client, mode: str) ->
             assert "Jobs on this machine run unprotected" in source
             assert f"mode: {mode}" in source
             assert "&lt;no&gt; namespaces" in source
+    engine = mock.Mock(protection=lambda: Protection("unavailable", "bubblewrap: <no> namespaces"))
+    with mock.patch("runs.views.engine_of", return_value=engine):
+        source = client.get("/jobs/").content.decode()
+    assert "No jobs can run on this machine" in source
+    assert "run unprotected" not in source
+    assert "&lt;no&gt; namespaces" in source
     safe = mock.Mock(protection=lambda: Protection("bubblewrap"))
     with mock.patch("runs.views.engine_of", return_value=safe):
         assert "unprotected" not in client.get("/jobs/").content.decode()
