@@ -88,7 +88,9 @@ TEMPLATES = [
 ]
 
 SQLITE = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "db.sqlite3")}
-DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else SQLITE}
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": env.db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else SQLITE
+}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # IMMEDIATE takes the write lock at BEGIN, so two writers wait instead of failing half-way.
     DATABASES["default"]["OPTIONS"] = {
@@ -119,6 +121,10 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
+
+if env.bool("BEHIND_PROXY", False):  # one that sets these headers itself, whatever a client sends
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    AXES_CLIENT_IP_CALLABLE = "console.proxy.client_address"
 
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("HTTPS", False)
