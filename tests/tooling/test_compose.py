@@ -31,6 +31,17 @@ def test_production_has_no_demo_and_needs_its_password_from_outside():
         assert "${POSTGRES_PASSWORD:?" in environment["DATABASE_URL"]
 
 
+def test_every_variable_is_one_that_the_console_reads():
+    sources = "".join(path.read_text() for path in (ROOT / "console").rglob("*.py"))
+    named = {
+        name
+        for service in COMPOSE["services"].values()
+        if "build" in service
+        for name in service["environment"]
+    }
+    assert {name for name in named if f'"{name}"' not in sources} == set()
+
+
 def test_ports_are_open_on_loopback_only():
     published = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
     assert published
