@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from celery import current_app
 from django.conf import settings
+from django.core.management import call_command
 from django.utils import translation
 from rest_framework.test import APIClient
 
@@ -30,6 +31,13 @@ def english() -> Iterator[None]:
     """Each test starts in English: a request of the last one may have left another language."""
     with translation.override("en"):
         yield
+
+
+@pytest.fixture
+def chinese() -> None:
+    """The texts of this checkout, not those of an earlier run."""
+    call_command("compile_catalogues")
+    translation.trans_real._translations.clear()
 
 
 @pytest.fixture

@@ -11,10 +11,8 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract
 from babel.messages.pofile import read_po
 from django.conf import settings
-from django.core.management import call_command
 from django.db import OperationalError
 from django.test import Client
-from django.utils import translation
 from django.utils.translation.template import templatize
 
 from engines.base import Protection
@@ -112,12 +110,6 @@ def test_error_pages(client: Client) -> None:
     strict = Client(enforce_csrf_checks=True)
     assert "This form is too old" in strict.post("/accounts/login/").content.decode()
     assert client.get("/jobs/", headers={"host": "evil.example"}).status_code == 400
-
-
-@pytest.fixture
-def chinese() -> None:
-    call_command("compile_catalogues")
-    translation.trans_real._translations.clear()
 
 
 @pytest.mark.django_db

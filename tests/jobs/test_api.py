@@ -19,11 +19,6 @@ JOBS = "/api/v1/jobs/"
 
 
 @pytest.fixture
-def team():
-    return make_team()
-
-
-@pytest.fixture
 def user(team):
     return make_user(team)
 

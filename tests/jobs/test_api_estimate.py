@@ -7,11 +7,11 @@ from jobs.scheduling import queue_cycle
 from tests.factories import (
     make_image,
     make_pool,
-    make_team,
     make_user,
     occupy,
     worker_spec,
 )
+from tests.jobs.answers import errors, made
 
 pytestmark = pytest.mark.django_db
 
@@ -19,43 +19,8 @@ JOBS = "/api/v1/jobs/"
 
 
 @pytest.fixture
-def team():
-    return make_team()
-
-
-@pytest.fixture
-def pool(team):
-    return make_pool(team, nodes=3)
-
-
-@pytest.fixture
 def client(api, team):
     return api(make_user(team))
-
-
-@pytest.fixture
-def body(pool):
-    """The least that makes a job: one Worker of one GPU."""
-    return {
-        "pool": pool.pk,
-        "spec": worker_spec(pool, 1).pk,
-        "image": make_image(pool.zone).pk,
-        "command": "echo hello",
-        "name": "a job",
-    }
-
-
-def errors(response, status=400):
-    """The errors of a refusal as (code, attr); nothing was stored."""
-    assert response.status_code == status, response.content
-    assert response.json()["type"] == "validation_error"
-    assert not Job.objects.exists()
-    return [(error["code"], error["attr"]) for error in response.json()["errors"]]
-
-
-def made(response):
-    assert response.status_code == 201, response.content
-    return response.json()
 
 
 def findings(estimate):

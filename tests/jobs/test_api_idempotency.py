@@ -20,26 +20,13 @@ JOBS = "/api/v1/jobs/"
 
 
 @pytest.fixture
-def team(db):
-    return make_team()
-
-
-@pytest.fixture
 def user(team):
     return make_user(team)
 
 
 @pytest.fixture
-def body(team):
-    pool = make_pool(team)
-    return {
-        "pool": pool.pk,
-        "spec": worker_spec(pool, 1).pk,
-        "image": make_image(pool.zone).pk,
-        "command": "echo hello",
-        "name": "a job",
-        "env": [{"name": "KEY", "value": "s3cret", "private": True}],
-    }
+def body(body):
+    return body | {"env": [{"name": "KEY", "value": "s3cret", "private": True}]}
 
 
 def post(user, body, key="k-1", path=JOBS):

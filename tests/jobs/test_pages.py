@@ -24,11 +24,6 @@ ODD = '训练-🚀 "q" <img src=x onerror=alert(1)> ../../x (1)'
 
 
 @pytest.fixture
-def team() -> Team:
-    return make_team()
-
-
-@pytest.fixture
 def alice(team: Team, client: Client) -> User:
     user = make_user(team)
     client.force_login(user)

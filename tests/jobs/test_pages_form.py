@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 from django.test import Client
-from django.utils import timezone, translation
+from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from jobs.forms import JobForm, summary_of
@@ -34,11 +34,6 @@ from tests.jobs.pages import Page
 
 pytestmark = pytest.mark.django_db
 CREATE = "/jobs/create/"
-
-
-@pytest.fixture
-def team() -> Team:
-    return make_team()
 
 
 @pytest.fixture
@@ -274,7 +269,7 @@ def test_an_update_of_the_numbers_reads_little(
     shown = sent | {"shown_team": [str(team.pk)], "shown_pool": [str(pool.pk)]}
     with django_assert_max_num_queries(10):
         client.post("/jobs/estimate/", shown)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         client.get(CREATE)
 
 
@@ -364,10 +359,12 @@ def test_whoever_was_signed_out_gets_no_page_in_the_page() -> None:
     assert Client().get(CREATE)["Location"] == "/accounts/login/?next=/jobs/create/"
 
 
+@pytest.mark.usefixtures("chinese")
 def test_chinese_errors_for_chinese_readers(client: Client, page: Page, pool: Pool) -> None:
-    with translation.override("en"):
-        answer = client.post(CREATE, filled(page, pool, worker_count="0"), HTTP_ACCEPT_LANGUAGE="zh-CN")
-    assert 'lang="zh-hans"' in answer.content.decode()
+    sent = filled(page, pool, worker_count="0", command="")
+    shown = Page(client.post(CREATE, sent, headers={"accept-language": "zh-CN"}))
+    errors = [e.text for e in shown.all("div", class_="invalid-feedback")]
+    assert errors == ["须在 1 到 1024 之间。", "必填。"]
 
 
 def test_queueing_is_shown_with_its_place(client: Client, page: Page, pool: Pool, alice: User) -> None:
