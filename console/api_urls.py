@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularAPIView
 
 from console.api import ApiRoot, NoSuchAddress
 from images import api as images
+from jobs import converters  # noqa: F401  # <job:key>
 from jobs.api import views as jobs
 from pools import api as pools
 from runs import api as runs
@@ -26,10 +27,10 @@ urlpatterns = [
     path("volumes/", storage.VolumeList.as_view(), name="api-volumes"),
     path("jobs/", jobs.JobList.as_view(), name="api-jobs"),
     path("jobs/counts/", jobs.JobCounts.as_view(), name="api-job-counts"),
-    path("jobs/<str:key>/", jobs.JobDetail.as_view(), name="api-job"),
-    path("jobs/<str:key>/events/", jobs.EventList.as_view(), name="api-job-events"),
-    path("jobs/<str:key>/workers/", jobs.WorkerList.as_view(), name="api-job-workers"),
-    path("jobs/<str:key>/workers/<int:rank>/log/", runs.WorkerLog.as_view(), name="api-worker-log"),
-    path("jobs/<str:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),
+    path("jobs/<job:key>/", jobs.JobDetail.as_view(), name="api-job"),
+    path("jobs/<job:key>/events/", jobs.EventList.as_view(), name="api-job-events"),
+    path("jobs/<job:key>/workers/", jobs.WorkerList.as_view(), name="api-job-workers"),
+    path("jobs/<job:key>/workers/<int:rank>/log/", runs.WorkerLog.as_view(), name="api-worker-log"),
+    path("jobs/<job:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),
     re_path("", NoSuchAddress.as_view()),
 ]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+
+from teams.models import User
 
 
 @require_safe
@@ -27,6 +32,18 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok", content_type="text/plain")
 
 
+class SignInForm(AuthenticationForm):
+    """Django tells the browser how long a name may be; this also tells a client that does not listen."""
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        most = User._meta.get_field("username").max_length
+        if len(name) > (most or 0):
+            raise ValidationError(_("Must be at most 150 characters."), "max_length")
+        return name
+
+
 class SignIn(LoginView):
+    form_class = SignInForm
     template_name = "console/login.html"
     redirect_authenticated_user = True

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 
 from jobs.environment import RESERVED_PREFIX, injected_names
 from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
 from jobs.findings import Finding, Level
 from jobs.spec import MOST_CUSTOM_GPUS as MOST_CUSTOM_GPUS
 from jobs.spec import MOST_WORKERS as MOST_WORKERS
-from jobs.spec import JobSpec
+from jobs.spec import EnvVar, JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority
 from pools.capacity import FULL_WORKER
 
@@ -29,6 +30,13 @@ MOST_TAGS = 20
 MOST_TAG = 63
 MOST_GRACE_SECONDS = 3600
 
+MOST_PATH_BYTES = 1000
+MOST_NAME_BYTES = 255
+BASH_NAMES = """
+    BASH BASHOPTS BASHPID BASH_VERSINFO BASH_VERSION EPOCHREALTIME EPOCHSECONDS EUID GROUPS IFS LINENO
+    OLDPWD PPID PS4 PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID _
+"""
+BASH_SETS_ITSELF = frozenset(BASH_NAMES.split())
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 SYSTEM_TREES = (
     "bin",
@@ -193,23 +201,31 @@ def _environment(spec: JobSpec) -> Iterator[Finding]:
     injected = injected_names(spec.framework) if spec.framework in set(Framework) else ()
     seen: set[str] = set()
     for i, variable in enumerate(spec.env):
-        name, value = variable.name, variable.value or ""
-        data = {"name": name[:80]}
-        if not ENV_NAME.match(name):
-            yield Finding("env_name", f"env.{i}.name", data=data)
-        elif len(name) > MOST_VARIABLE_NAME:
-            limit = {"most": MOST_VARIABLE_NAME, "unit": "characters"}
-            yield Finding("too_long", f"env.{i}.name", data=data | limit)
-        elif name.startswith(RESERVED_PREFIX) or name in injected:
-            yield Finding("env_injected", f"env.{i}.name", data=data)
-        elif name in seen:
-            yield Finding("env_duplicate", f"env.{i}.name", data=data)
-        seen.add(name)
-        if len(value.encode()) > MOST_VALUE_BYTES:
-            limit = {"most": MOST_VALUE_BYTES, "unit": "bytes"}
-            yield Finding("too_long", f"env.{i}.value", data=data | limit)
-        if "\0" in value:
-            yield Finding("nul_character", f"env.{i}.value", data=data)
+        yield from _variable_name(variable.name, f"env.{i}.name", injected, seen)
+        yield from _variable_value(variable, f"env.{i}.value")
+        seen.add(variable.name)
+
+
+def _variable_name(name: str, field: str, injected: Sequence[str], seen: set[str]) -> Iterator[Finding]:
+    data = {"name": name[:80]}
+    if not ENV_NAME.match(name):
+        yield Finding("env_name", field, data=data)
+    elif len(name) > MOST_VARIABLE_NAME:
+        yield Finding("too_long", field, data=data | {"most": MOST_VARIABLE_NAME, "unit": "characters"})
+    elif name.startswith(RESERVED_PREFIX) or name in injected:
+        yield Finding("env_injected", field, data=data)
+    elif name in seen:
+        yield Finding("env_duplicate", field, data=data)
+    elif name in BASH_SETS_ITSELF:
+        yield Finding("env_of_bash", field, Level.WARNING, data)
+
+
+def _variable_value(variable: EnvVar, field: str) -> Iterator[Finding]:
+    value, data = variable.value or "", {"name": variable.name[:80]}
+    if len(value.encode()) > MOST_VALUE_BYTES:
+        yield Finding("too_long", field, data=data | {"most": MOST_VALUE_BYTES, "unit": "bytes"})
+    if "\0" in value:
+        yield Finding("nul_character", field, data=data)
 
 
 def _mounts(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
@@ -239,10 +255,25 @@ def _mount_path(path: str, field: str, seen: dict[str, int]) -> Iterator[Finding
         yield Finding("mount_path_reserved", field, data={"path": normal})
     elif normal in seen:
         yield Finding("mount_path_duplicate", field, data={"path": normal, "other": seen[normal] + 1})
+    elif len(path.encode()) > MOST_PATH_BYTES or any(
+        len(p.encode()) > MOST_NAME_BYTES for p in normal.split("/")
+    ):
+        yield Finding("path_too_long", field, data={"most": MOST_PATH_BYTES, "most_name": MOST_NAME_BYTES})
     else:
-        for other in seen:
-            if normal.startswith(other + "/") or other.startswith(normal + "/"):
-                yield Finding("mount_path_nested", field, Level.WARNING, {"path": normal, "other": other})
+        yield from _nested(normal, field, seen)
+
+
+def _too_long(path: str) -> bool:
+    """What the file system would refuse only when the job starts."""
+    names = path.encode().split(b"/")
+    return len(path.encode()) > MOST_PATH_BYTES or max(map(len, names)) > MOST_NAME_BYTES
+
+
+def _nested(normal: str, field: str, seen: dict[str, int]) -> Iterator[Finding]:
+    """A mount below another would be made through what jobs have put into that volume, links included."""
+    for other in seen:
+        if normal.startswith(other + "/") or other.startswith(normal + "/"):
+            yield Finding("mount_path_nested", field, data={"path": normal, "other": other})
 
 
 def _reserved(normal: str) -> bool:
@@ -255,8 +286,10 @@ def _reserved(normal: str) -> bool:
 
 
 def _basics(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
-    if not spec.name.strip():
+    if not _visible(spec.name):
         yield Finding("required", "name")
+    elif _has_control(spec.name):
+        yield Finding("control_character", "name")
     for field, value, most in (
         ("name", spec.name, MOST_NAME),
         ("description", spec.description, MOST_DESCRIPTION),
@@ -273,8 +306,10 @@ def _tags(spec: JobSpec) -> Iterator[Finding]:
     if len(spec.tags) > MOST_TAGS:
         yield Finding("too_many", "tags", data={"most": MOST_TAGS})
     for i, tag in enumerate(spec.tags):
-        if not tag.strip():
+        if not _visible(tag):
             yield Finding("required", f"tags.{i}")
+        elif _has_control(tag):
+            yield Finding("control_character", f"tags.{i}")
         elif len(tag) > MOST_TAG:
             yield Finding("too_long", f"tags.{i}", data={"most": MOST_TAG, "unit": "characters"})
         elif "\0" in tag:
@@ -288,3 +323,12 @@ def _advanced(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
         yield Finding("priority_needs_right", "priority")
     if not 0 <= spec.stop_grace_seconds <= MOST_GRACE_SECONDS:
         yield Finding("out_of_range", "stop_grace_seconds", data={"least": 0, "most": MOST_GRACE_SECONDS})
+
+
+def _visible(text: str) -> bool:
+    """Whether there is anything to see: blanks, controls and zero-width signs are nothing."""
+    return any(unicodedata.category(sign)[0] not in "ZC" for sign in text)
+
+
+def _has_control(text: str) -> bool:
+    return any(unicodedata.category(sign) == "Cc" for sign in text)

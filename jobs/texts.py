@@ -69,6 +69,8 @@ FINDINGS = {
         "“%(name)s” is no variable name: letters, digits and _, not starting with a digit."
     ),
     "env_injected": gettext_lazy("%(name)s is set by the platform and cannot be given here."),
+    "env_of_bash": gettext_lazy("bash sets %(name)s itself: the start command will see another value."),
+    "control_character": gettext_lazy("Line breaks and other control characters cannot be used here."),
     "env_duplicate": gettext_lazy("%(name)s is given twice."),
     "env_not_an_assignment": gettext_lazy("“%(piece)s” is not of the form NAME=value."),
     "env_fullwidth_semicolon": gettext_lazy(
@@ -81,7 +83,10 @@ FINDINGS = {
     "mount_path_reserved": gettext_lazy("%(path)s belongs to the system; mount below /mnt, for example."),
     "mount_path_duplicate": gettext_lazy("%(path)s is already the mount path of row %(other)s."),
     "mount_path_nested": gettext_lazy(
-        "%(path)s and %(other)s lie within each other: one hides a part of the other."
+        "%(path)s and %(other)s lie within each other; mount them beside each other."
+    ),
+    "path_too_long": gettext_lazy(
+        "Too long: at most %(most)s bytes, and %(most_name)s bytes between two slashes."
     ),
     "no_mounts": gettext_lazy("No volume is mounted: whatever the job writes is lost when it ends."),
     "priority_needs_right": gettext_lazy("Your team admin has not granted you high priority."),
@@ -127,7 +132,9 @@ REASONS = {
     "image_missing": gettext_lazy("Worker %(rank)s could not start: the image %(image)s is not there."),
     "sandbox_failed": gettext_lazy("Worker %(rank)s could not start: the sandbox failed (%(detail)s)."),
     "disk_full": gettext_lazy("Worker %(rank)s was ended: it wrote more than the system disk holds."),
-    "engine_unavailable": gettext_lazy("The engine could not start it: %(detail)s"),
+    "engine_unavailable": gettext_lazy(
+        "The machine could not start it; administrators find the cause in the worker's log."
+    ),
     "private_value_unreadable": gettext_lazy(
         "A private variable cannot be decrypted with the console's keys; enter it anew."
     ),

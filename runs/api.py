@@ -66,7 +66,7 @@ class WorkerLog(ApiView):
             (200, "text/plain"): OpenApiResponse(
                 OpenApiTypes.STR,
                 description="Headers: `X-Log-Offset` of the first byte, `X-Log-Size` of the whole log now, "
-                "`X-Log-Complete`: whether nothing will be added.",
+                "`X-Log-Complete`: whether nothing will be added, `X-Log-Cut`: bytes that were thrown away.",
             )
         }
     )
@@ -82,6 +82,7 @@ class WorkerLog(ApiView):
             "X-Log-Offset": str(chunk.offset),
             "X-Log-Size": str(chunk.size),
             "X-Log-Complete": "true" if chunk.complete else "false",
+            "X-Log-Cut": str(chunk.cut_bytes),
             "Cache-Control": "private, no-cache",
         }
         return HttpResponse(chunk.data, content_type="text/plain; charset=utf-8", headers=headers)

@@ -23,11 +23,10 @@ def start_failed(job: Job, attempt: Attempt, detail: str, mode: str) -> Reason |
 
     A sandbox that was demanded and does not work (`mode` unavailable) will not work later either.
     """
-    detail = detail[:MOST_DETAIL]
     logger.warning("%s: the engine cannot start it: %s", job.key, detail)
     if mode == "unavailable":
-        return Reason("sandbox_failed", {"rank": 0, "detail": detail})
-    reason = Reason("engine_unavailable", {"detail": detail})
+        return Reason("sandbox_failed", {"rank": 0, "detail": detail[:MOST_DETAIL]})
+    reason = Reason("engine_unavailable")  # what the engine says may name folders of the machine
     if timezone.now() - attempt.placed_at > timedelta(seconds=settings.ENGINE_PATIENCE_SECONDS):
         return reason
     with transaction.atomic():

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from threading import Lock
 
 from django.db import transaction
+from django.db.models import Max
 
 from engines.base import Engine, EngineError, Phase, WorkerLook
 from jobs.findings import Reason
@@ -247,4 +248,13 @@ def _end(job: Job, attempt: Attempt, verdict: Verdict) -> None:
             return
         old = State.DEPLOYING if attempt.started_at is None else State.RUNNING
         if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor):
-            Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code)
+            Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
+
+
+def _end_time(attempt: Attempt) -> dict[str, datetime]:
+    """When the last Worker ended: it may be long before the console came to see it."""
+    last = attempt.workers.aggregate(last=Max("ended_at"))["last"]
+    if last is None:
+        return {}
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=last)
+    return {"ended_at": last}

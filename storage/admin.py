@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from pools.admin import warn_if_missing
 from pools.forms import folder_validate
 from storage.models import FileSystem, Volume, VolumeGrant
+from storage.services import volume_overlapping
 from teams.admin import KeepsReferred, Retirable, RetiredFilter
 
 
@@ -24,7 +25,18 @@ class VolumeForm(forms.ModelForm):
         fields = ["file_system", "name", "path", "default_mount_path"]
 
     def clean_path(self) -> str:
-        return folder_validate(self.cleaned_data["path"])
+        path = folder_validate(self.cleaned_data["path"])
+        other = volume_overlapping(path=path, apart_from=self.instance.pk)
+        if other is not None:
+            raise ValidationError(
+                _(
+                    "The folder and that of the volume %(other)s lie within each other: "
+                    "jobs on one could plant links for the other."
+                ),
+                "overlap",
+                {"other": other.name},
+            )
+        return path
 
     def clean_default_mount_path(self) -> str:
         """Whether jobs may mount there is judged with each job; here it only has to be a path."""
@@ -74,6 +86,10 @@ class VolumeAdmin(Retirable):
     autocomplete_fields = ["file_system"]
     fields = ["file_system", "name", "path", "default_mount_path", "retired_at"]
     inlines = [VolumeGrantInline]
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Never: jobs keep the folder that they mount, so a volume is retired."""
+        return False
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

@@ -202,7 +202,8 @@ class Pages(CursorPagination):
         text = request.query_params.get("page_size")
         if text is None:
             return self.page_size
-        if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= self.max_page_size:
+        well_formed = text.isascii() and text.isdecimal() and len(text) < 10
+        if not well_formed or not 1 <= int(text) <= self.max_page_size:
             detail = _("Must be from %(least)s to %(most)s.") % {"least": 1, "most": self.max_page_size}
             raise exceptions.ValidationError({"page_size": [detail]}, code="out_of_range")
         return int(text)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import IO, Any
 
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 from rest_framework import authentication, exceptions, parsers
 from rest_framework.request import Request
+from rest_framework.utils import json
 
 from teams.services import token_user
 
@@ -35,8 +37,16 @@ class TokenAuthentication(authentication.BaseAuthentication):
         return self.keyword
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are given once: of two, the client meant one, and nobody knows which."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise exceptions.ParseError(_("A name is given twice in one JSON object."))
+    return fields
+
+
 class JsonParser(parsers.JSONParser):
-    """JSON in which too deep a nesting is a mistake, not a crash."""
+    """JSON in which too deep a nesting, or a name given twice, is a mistake of the client."""
 
     def parse(
         self,
@@ -44,7 +54,11 @@ class JsonParser(parsers.JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
+        encoding = (parser_context or {}).get("encoding", settings.DEFAULT_CHARSET)
         try:
-            return super().parse(stream, media_type, parser_context)
+            text = stream.read().decode(encoding)
+            return json.loads(text, parse_constant=json.strict_constant, object_pairs_hook=_once)
+        except ValueError as error:
+            raise exceptions.ParseError(f"JSON parse error - {error}") from error
         except RecursionError as error:
             raise exceptions.ParseError(_("The JSON is nested too deeply.")) from error

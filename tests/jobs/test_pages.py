@@ -75,7 +75,10 @@ def test_strangers_find_nothing(alice: User, pool: Pool) -> None:
     assert job.state == State.QUEUED
 
 
-@pytest.mark.parametrize("address", ["/jobs/", "/jobs/create/", "/jobs/jo-x/", "/jobs/jo-x/workers/0/log/"])
+@pytest.mark.parametrize(
+    "address",
+    ["/jobs/", "/jobs/create/", "/jobs/jo-0123456789abcdef/", "/jobs/jo-0123456789abcdef/workers/0/log/"],
+)
 def test_signing_in_comes_first(address: str) -> None:
     assert Client().get(address)["Location"].startswith("/accounts/login/?next=")
 

@@ -90,6 +90,12 @@ def env(*pairs):
         (mounts("/mnt/public", "//mnt//public"), facts(), ("mounts.1.mount_path", "mount_path_duplicate")),
         (mounts("/mnt/a", "/mnt/a/b"), facts(), ("mounts.1.mount_path", "mount_path_nested")),
         (mounts("/mnt/a/b", "/mnt/a"), facts(), ("mounts.1.mount_path", "mount_path_nested")),
+        (mounts("/mnt/" + "x" * 256), facts(), ("mounts.0.mount_path", "path_too_long")),
+        (mounts("/mnt" + "/x" * 500), facts(), ("mounts.0.mount_path", "path_too_long")),
+        (env(("SHLVL", "x")), facts(), ("env.0.name", "env_of_bash")),
+        (spec(name="a\r\nSet-Cookie: b"), facts(), ("name", "control_character")),
+        (spec(name="\u200b"), facts(), ("name", "required")),
+        (spec(tags=("a\tb",)), facts(), ("tags.0", "control_character")),
         (spec(name=""), facts(), ("name", "required")),
         (spec(name="汉" * 129), facts(), ("name", "too_long")),
         (spec(description="x" * 2001), facts(), ("description", "too_long")),
@@ -158,6 +164,12 @@ def test_each_bad_piece_is_named():
         if f.code == "env_name"
     ]
     assert names == ["1A", "B-C"]
+
+
+def test_a_nested_mount_is_refused():
+    """It would be made through what jobs have put into the outer volume, links included."""
+    findings = check(mounts("/mnt/a", "/mnt/a/b"), facts())
+    assert [(f.code, str(f.level)) for f in findings] == [("mount_path_nested", "error")]
 
 
 def test_no_volume_is_a_warning():

@@ -127,6 +127,14 @@ def test_a_command_that_ran_between_two_looks_was_running(engine, place):
     assert codes(job) == ["created", "deploying", "running", "worker_failed", "failed"]
 
 
+def test_the_end_is_when_it_ended_not_when_it_was_seen(engine, place):
+    job = place(workers=2)
+    attend(
+        engine, job, exited(0), WorkerLook(1, Phase.EXITED, exit_code=0, started_at=START, ended_at=START + 9)
+    )
+    assert job.ended_at.timestamp() == Attempt.objects.get().ended_at.timestamp() == START + 9
+
+
 def test_nothing_new_is_nothing_written(engine, place, django_assert_max_num_queries):
     job = place()
     attend(engine, job, running())
@@ -207,7 +215,7 @@ def test_an_engine_that_cannot_start_is_told_once_and_borne_for_a_while(engine, 
     assert codes(job).count("start_delayed") == 1
     Attempt.objects.update(placed_at=timezone.now() - timedelta(seconds=settings.ENGINE_PATIENCE_SECONDS + 1))
     attend(engine, job)
-    assert (job.state, job.reason["data"]["detail"]) == ("failed", "no space left")
+    assert (job.state, job.reason) == ("failed", {"code": "engine_unavailable", "data": {}})
     assert not Hold.objects.exists()
 
 
