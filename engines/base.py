@@ -75,9 +75,9 @@ class Phase(StrEnum):
 class Fault:
     """Why a Worker's command could not be run, or was ended by the engine: a code and its data.
 
-    Codes: `mount_missing` {path}, `mount_denied` {path} (the path in the Worker), `sandbox_failed` {detail},
-    `image_missing` {image}, `disk_full` {limit_bytes}, `supervisor_lost` {}, or {unreadable} with the
-    name of what it left that cannot be read.
+    Codes: `mount_missing` {path}, `mount_denied` {path, detail} (the path in the Worker, and why, in words
+    that name no folder of the machine), `sandbox_failed` {detail}, `image_missing` {image}, `disk_full`
+    {limit_bytes}, `supervisor_lost` {}, or {unreadable} with the name of what it left that cannot be read.
     """
 
     code: str

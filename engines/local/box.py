@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from engines.local import host
 from engines.local.plan import House, MountPlan, Plan, Refused
 
 
@@ -29,39 +30,51 @@ class Box(NamedTuple):
 
 
 ARGS_FD = 6
+_SYSTEM = ("/proc", "/sys", "/dev")
 
 
 def checked_mounts(plan: Plan) -> list[MountPlan]:
-    """The mounts with their real sources, outer targets first; Refused if one cannot be shown.
+    """The mounts with their real sources; Refused if one cannot be shown.
 
     Who reads the refusal knows the target; where it lies on the machine is not told to users.
     """
     mounts: list[MountPlan] = []
-    for mount in sorted(plan.mounts, key=lambda mount: mount.target.count("/")):
+    for mount in plan.mounts:
+        _check_target(mount.target, [other.target for other in mounts], plan.house)
         source = os.path.realpath(mount.source)
         if not os.path.isdir(source):
             raise Refused("mount_missing", path=mount.target)
-        if _is_improper(mount.target) or not may_be_shown(source, plan.house):
-            raise Refused("mount_denied", path=mount.target)
-        _check_nested(mount, mounts)
+        if not may_be_shown(source, plan.house):
+            raise denied(mount.target, "its folder belongs to the console")
         mounts.append(MountPlan(source, mount.target, mount.read_only))
     return mounts
 
 
-def _is_improper(target: str) -> bool:
-    return (
-        not target.startswith("/") or target != os.path.normpath(target) or target.count("/") == len(target)
-    )
+def denied(target: str, detail: str) -> Refused:
+    """That `target` cannot be mounted; `detail` is what users read of it."""
+    return Refused("mount_denied", path=target, detail=detail)
 
 
-def _check_nested(mount: MountPlan, outer: Iterable[MountPlan]) -> None:
-    """Below a read-only mount nothing can be made: there the place must exist already."""
-    for parent in outer:
-        inside = os.path.relpath(mount.target, parent.target)
-        if parent.read_only and not inside.startswith(".."):
-            place = os.path.join(parent.source, inside)
-            if not os.path.isdir(place):
-                raise Refused("mount_denied", path=mount.target)
+def _check_target(target: str, others: Iterable[str], house: House) -> None:
+    """Every directory above a target is the Worker's own and new.
+
+    What makes the place for a mount does so with the machine's root in reach, and follows symbolic links.
+    So no target may lead through what anybody could have filled before: another mount above all.
+    """
+    if not _is_proper(target):
+        raise denied(target, "it is no proper path")
+    for other in others:
+        if _holds(other, target) or _holds(target, other):
+            raise denied(target, "one mount lies in another")
+    links = (path for path, _ in host.lent_links())
+    for place in (*_SYSTEM, *links, *host.lent_paths(house.tools)):
+        if _holds(place, target):
+            raise denied(target, "the system is there")
+
+
+def _is_proper(path: str) -> bool:
+    """Absolute, without detours, not the root itself. (`normpath` leaves two leading slashes as they are.)"""
+    return path == "/" + os.path.normpath(path).strip("/") != "/" and "\0" not in path
 
 
 def may_be_shown(source: str, house: House) -> bool:

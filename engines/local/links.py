@@ -26,7 +26,7 @@ def hold(register: str, source: str, target: str) -> list[int]:
             else:
                 made = os.path.realpath(target) == source
             if not made and os.path.realpath(target) != source:
-                raise Refused("mount_denied", path=target)
+                raise _denied(target, "something else is there")
             try_lock(fd, shared=True)
         except BaseException:
             os.close(fd)
@@ -75,6 +75,8 @@ def _make(fd: int, source: str, target: str) -> bool:
     """Make the link; False if something is there already, which may be the right thing."""
     if os.path.lexists(target):
         return False
+    if not _is_real(os.path.dirname(target)):
+        raise _denied(target, "a symbolic link leads there")
     made = _missing_parent(target)
     # Written first: after a crash the link is known as ours.
     os.pwrite(fd, json.dumps({"source": source, "target": target, "made": made}).encode(), 0)
@@ -83,8 +85,17 @@ def _make(fd: int, source: str, target: str) -> bool:
         os.symlink(source, target)
     except OSError as error:
         _unmake(fd, target)
-        raise Refused("mount_denied", path=target) from error
+        raise _denied(target, "this user cannot make the link") from error
     return True
+
+
+def _is_real(place: str) -> bool:
+    """Whether nothing above is a symbolic link: one of another mount could lead into a volume, and on."""
+    return os.path.realpath(place) == place
+
+
+def _denied(target: str, detail: str) -> Refused:
+    return Refused("mount_denied", path=target, detail=detail)
 
 
 def _unmake(fd: int, target: str) -> None:

@@ -11,8 +11,8 @@ import os
 from collections.abc import Mapping
 
 from engines.local import host
-from engines.local.box import Box, checked_mounts, covered_places, file_limit
-from engines.local.plan import Plan, Refused, marked_environment
+from engines.local.box import Box, checked_mounts, covered_places, denied, file_limit
+from engines.local.plan import Plan, marked_environment
 from engines.local.scratch import SCRIPT
 from engines.local.shell import shell_argv
 
@@ -26,7 +26,7 @@ def build(plan: Plan, private: Mapping[str, str], scratch: str) -> Box:
         args += ["-b", f"{empty}:{place}"]
     for mount in mounts:
         if ":" in mount.source + mount.target:
-            raise Refused("mount_denied", path=mount.target)  # proot's own separator
+            raise denied(mount.target, "proot knows no path with a colon")
         os.makedirs(scratch + mount.target, exist_ok=True)
         args += ["-b", f"{mount.source}:{mount.target}"]
     env = marked_environment(plan, private, "/root", "/tmp")  # noqa: S108
