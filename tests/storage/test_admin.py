@@ -1,11 +1,15 @@
 """Admin pages of volumes: a volume never shows jobs what is the console's own."""
 
+from pathlib import Path
+
 import pytest
 from django.core.exceptions import ValidationError
 from django.urls import reverse
+from django.utils import timezone
 
 from pools.forms import folder_validate
 from storage.models import Volume
+from storage.services import volume_overlapping
 from tests.admin_pages import errors, filled
 from tests.factories import make_team, make_volume, make_zone
 
@@ -89,3 +93,23 @@ class TestPages:
         address = reverse("admin:storage_filesystem_delete", args=[volume.file_system_id])
         page = admin_client.post(address, {"post": "yes"})
         assert "1 volumes refer to it. Retire its volumes instead." in page.content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("inner", ["inner", "deep/inner"])
+def test_folders_of_two_volumes_do_not_lie_within_each_other(inner):
+    """A job on the outer volume could plant a link where the inner one is mounted from."""
+    outer = make_volume(make_zone())
+    assert volume_overlapping(path=f"{outer.path}/{inner}", apart_from=None) == outer
+    assert volume_overlapping(path=str(Path(outer.path).parent), apart_from=None) == outer
+    assert volume_overlapping(path=f"{outer.path}-beside", apart_from=None) is None
+    assert volume_overlapping(path=outer.path, apart_from=outer.pk) is None
+    Volume.objects.update(retired_at=timezone.now())
+    assert volume_overlapping(path=outer.path, apart_from=None) is None
+
+
+@pytest.mark.django_db
+def test_a_volume_is_retired_never_deleted(admin_client):
+    volume = make_volume(make_zone())
+    assert admin_client.post(f"/admin/storage/volume/{volume.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert Volume.objects.filter(pk=volume.pk).exists()
