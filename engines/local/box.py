@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from engines.local import host
+from engines.local import folders, host
 from engines.local.plan import House, MountPlan, Plan, Refused
 
 
@@ -16,7 +16,8 @@ class Box(NamedTuple):
     `hidden_args` goes to the program through descriptor `ARGS_FD`, never through its argument list.
     `helpers` counts the processes between keeper and shell; a stop does not signal those.
     `file_limit` is the largest file in bytes, or 0. `old_calls`: newer system calls are hidden from it.
-    `held` are locks to keep while it runs.
+    `held` are locks to keep while it runs. `shown` are folders that the program gets as descriptors from
+    `SHOWN_FD` on.
     """
 
     argv: list[str]
@@ -27,27 +28,40 @@ class Box(NamedTuple):
     file_limit: int = 0
     old_calls: bool = False
     held: tuple[int, ...] = ()
+    shown: tuple[int, ...] = ()
 
 
 ARGS_FD = 6
+SHOWN_FD = 10
 _SYSTEM = ("/proc", "/sys", "/dev")
 
 
 def checked_mounts(plan: Plan) -> list[MountPlan]:
-    """The mounts with their real sources; Refused if one cannot be shown.
+    """The mounts with their plain sources; Refused if one cannot be shown.
 
     Who reads the refusal knows the target; where it lies on the machine is not told to users.
     """
     mounts: list[MountPlan] = []
     for mount in plan.mounts:
         _check_target(mount.target, [other.target for other in mounts], plan.house)
-        source = os.path.realpath(mount.source)
-        if not os.path.isdir(source):
-            raise Refused("mount_missing", path=mount.target)
-        if not may_be_shown(source, plan.house):
+        plain = mount._replace(source=os.path.normpath(mount.source))
+        os.close(open_source(plain))
+        if not may_be_shown(plain.source, plan.house):
             raise denied(mount.target, "its folder belongs to the console")
-        mounts.append(MountPlan(source, mount.target, mount.read_only))
+        mounts.append(plain)
     return mounts
+
+
+def open_source(mount: MountPlan) -> int:
+    """The folder to show, as a descriptor; Refused if it is not there, or only behind a symbolic link."""
+    if not mount.source.startswith("/") or "\0" in mount.source:
+        raise Refused("mount_missing", path=mount.target)
+    try:
+        return folders.open_folder(mount.source)
+    except folders.Missing as error:
+        raise Refused("mount_missing", path=mount.target) from error
+    except folders.LinkAbove as error:
+        raise denied(mount.target, "its folder lies behind a symbolic link") from error
 
 
 def denied(target: str, detail: str) -> Refused:
@@ -78,7 +92,7 @@ def _is_proper(path: str) -> bool:
 
 
 def may_be_shown(source: str, house: House) -> bool:
-    """False for a real path that holds, or lies in, what is the console's own."""
+    """False for a path without links that holds, or lies in, what is the console's own."""
     if any(_holds(place, source) for place in house.shareable):
         return True
     return not _holds(house.private, source) and not _holds(source, house.private)

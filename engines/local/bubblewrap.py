@@ -1,7 +1,9 @@
 """The box that keeps jobs apart: bubblewrap, with its own user, pid, ipc, uts and mount namespaces.
 
 Root or not, the command has no capability and cannot get one. `/` is a directory on disk, so what is
-written outside the mounts never fills the memory; only /dev/shm is memory, of the spec's size.
+written outside the mounts never fills the memory; only /dev/shm is memory, of the spec's size. The folders
+to mount are handed over as descriptors (`--bind-fd`: bubblewrap 0.10, or an older one with that mended):
+whatever a job does on its volumes meanwhile, what was checked is mounted.
 
 Not enforced here: the network (shared with the machine, loopback and abstract sockets included), the
 number of processes, CPU and memory, which GPUs are used (all device files are shown, as otherwise their
@@ -14,7 +16,15 @@ import os
 from collections.abc import Mapping
 
 from engines.local import host
-from engines.local.box import ARGS_FD, Box, checked_mounts, covered_places, file_limit
+from engines.local.box import (
+    ARGS_FD,
+    SHOWN_FD,
+    Box,
+    checked_mounts,
+    covered_places,
+    file_limit,
+    open_source,
+)
 from engines.local.plan import Plan, full_environment
 from engines.local.scratch import SCRIPT
 from engines.local.shell import shell_argv
@@ -40,8 +50,9 @@ def build(plan: Plan, private: Mapping[str, str], scratch: str) -> Box:
     empty = os.path.join(scratch, "home")
     for place in covered_places(host.lent_paths(plan.house.tools), plan.house):
         args += ["--ro-bind", empty, place]
-    for mount in mounts:
-        args += ["--ro-bind" if mount.read_only else "--bind", mount.source, mount.target]
+    shown = tuple(open_source(mount) for mount in mounts)
+    for number, mount in enumerate(mounts, SHOWN_FD):
+        args += ["--ro-bind-fd" if mount.read_only else "--bind-fd", str(number), mount.target]
     args += ["--chdir", "/workspace", "--clearenv"]
     for name, value in full_environment(plan, private, "/root", "/tmp").items():  # noqa: S108
         args += ["--setenv", name, value]
@@ -52,6 +63,7 @@ def build(plan: Plan, private: Mapping[str, str], scratch: str) -> Box:
         helpers=2,
         hidden_args=b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in args),
         file_limit=file_limit(plan),
+        shown=shown,
     )
 
 

