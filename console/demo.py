@@ -103,7 +103,7 @@ def _pool(zone: Zone, teams: dict[str, Team], made: list[str]) -> None:
     flavor = Flavor.objects.create(
         pool=pool,
         name=FLAVOR,
-        gpu_model="counts only",
+        gpu_model="simulated 模拟",
         gpus_per_node=GPUS_PER_NODE,
         cpus=CPUS * GPUS_PER_NODE,
         memory_gib=MEMORY_GIB * GPUS_PER_NODE,
