@@ -57,8 +57,8 @@ def summary_of(form: JobForm) -> Summary:
     found = [f for f in judged.findings if form.field_of(f.field) not in form.unclear_fields]
     wrong = [f for f in found if f.code != "required"]
     missing = [f for f in found if f.code == "required"]
-    if not asked.command.strip():
-        missing.append(Finding("required", "command"))
+    typed_last = {"command": asked.command, "name": asked.name}
+    missing += [Finding("required", name) for name, text in typed_last.items() if not text.strip()]
     notes = [*_unclear(form), *(_note(form, f) for f in wrong)]
     outlook, reason = _outlook(judged, notes)
     return Summary(

@@ -373,3 +373,27 @@ def test_queueing_is_shown_with_its_place(client: Client, page: Page, pool: Pool
     live = Page(client.post("/jobs/estimate/", filled(page, pool)))
     assert live.by_id("summary").attrs["data-outlook"] == "queue"
     assert "Will queue, place 2" in live.source
+
+
+def test_what_is_still_missing_is_listed_and_marked(client: Client, page: Page, pool: Pool) -> None:
+    live = Page(client.post("/jobs/estimate/", filled(page, pool, spec="", command=" ", name="")))
+    still = [e.text for e in live.all("a") if e.attrs["href"] in ("#spec-part", "#id_command", "#id_name")]
+    assert still == ["Worker spec", "Start command", "Job name"]
+    assert "Still to fill in" not in client.post("/jobs/estimate/", filled(page, pool)).content.decode()
+
+    labels = [*page.all("label"), *page.all("div", id_="spec-label")]
+    marked = {e.attrs.get("for") or e.attrs.get("id") for e in labels if "(required)" in e.text}
+    assert {"id_pool", "id_image", "id_command", "id_name", "id_worker_count", "spec-label"} <= marked
+    assert not {"id_description", "id_tags", "id_env_text"} & marked
+
+
+def test_why_it_can_never_run_is_said_once(client: Client, page: Page, pool: Pool) -> None:
+    live = Page(client.post("/jobs/estimate/", filled(page, pool, worker_count="99")))
+    assert live.by_id("summary").text.count("Can never run here") == 1
+
+
+@pytest.mark.usefixtures("chinese")
+def test_chinese_lists_have_chinese_commas(client: Client, page: Page, pool: Pool) -> None:
+    sent = filled(page, pool, command="", name="")
+    live = Page(client.post("/jobs/estimate/", sent, headers={"accept-language": "zh-CN"}))
+    assert "启动命令、任务名称" in live.by_id("summary").text
