@@ -61,11 +61,12 @@ def summary_of(form: JobForm) -> Summary:
     missing += [Finding("required", name) for name, text in typed_last.items() if not text.strip()]
     notes = [*_unclear(form), *(_note(form, f) for f in wrong)]
     outlook, reason = _outlook(judged, notes)
+    told = outlook == Outlook.NEVER  # its reason stands beside the outlook
     return Summary(
         outlook=outlook,
         reason=reason,
         estimate=judged,
-        notes=tuple(notes),
+        notes=tuple(note for note in notes if not (told and note.text == reason)),
         missing=tuple(_note(form, f) for f in missing),
         total_of_pool=form.offer.total_gpus,
         landing=tuple(w for w in judged.workers if w.node) if outlook == Outlook.NOW else (),
