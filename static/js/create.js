@@ -31,10 +31,13 @@
   // A field that is being changed is no longer wrong until the console says so again.
   form.addEventListener("input", (event) => {
     const control = event.target;
-    if (!control.classList.contains("is-invalid")) return;
-    control.classList.remove("is-invalid");
-    control.removeAttribute("aria-invalid");
-    for (const message of control.parentElement.querySelectorAll(".invalid-feedback")) message.remove();
+    const place = control.closest("[data-row]") || (control.closest("[role=radiogroup]") || control).parentElement;
+    const marked = control.closest("[data-row]") ? place.querySelectorAll(".is-invalid") : [control];
+    for (const one of marked) {
+      one.classList.remove("is-invalid");
+      one.removeAttribute("aria-invalid");
+    }
+    for (const message of place.querySelectorAll(".invalid-feedback")) message.remove();
   });
 
   // Rows are added and taken away without asking the console.
