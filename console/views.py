@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
@@ -47,3 +48,4 @@ class SignIn(LoginView):
     form_class = SignInForm
     template_name = "console/login.html"
     redirect_authenticated_user = True
+    extra_context = {"demo": lambda: settings.DEMO}
