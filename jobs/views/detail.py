@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from jobs.findings import Finding
-from jobs.models import Job
+from jobs.models import Attempt, Job
 from jobs.private import private_read
 from jobs.querysets import JobQuerySet
 from jobs.reading import job_waiting
@@ -51,6 +51,7 @@ def job_page(request: HttpRequest, key: str) -> HttpResponse:
     job = get_object_or_404(_jobs(user), key=key)
     context = _live(job, user) | _asked(job, user)
     context["seen"] = _digest(context)
+    context["log_rank"] = _telling_rank(job, context["attempt"])
     return render(request, "jobs/detail.html", context)
 
 
@@ -101,6 +102,12 @@ def _live(job: Job, user: User) -> dict[str, Any]:
             for e in job.events.select_related("actor").order_by("-pk")[:200]
         ],
     }
+
+
+def _telling_rank(job: Job, attempt: Attempt | None) -> int:
+    """The Worker whose log is shown first: the one that made the job fail, if one did."""
+    rank = job.reason["data"].get("rank", 0) if job.reason and job.state == State.FAILED else 0
+    return rank if rank and attempt and attempt.workers.filter(rank=rank).exists() else 0
 
 
 def _steps(job: Job) -> list[dict[str, Any]]:

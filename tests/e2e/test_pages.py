@@ -12,11 +12,13 @@ import pytest
 from playwright.sync_api import Browser, Error, Page, Route, expect, sync_playwright
 
 from jobs.models import Job
+from jobs.scheduling import queue_cycle
 from pools.models import Pool
 from teams.models import User
 from tests.factories import (
     PASSWORD,
     make_image,
+    make_job,
     make_pool,
     make_team,
     make_user,
@@ -173,3 +175,29 @@ def test_nothing_is_asked_while_an_input_method_composes(page: Page, pool: Pool)
     assert asked == []
     with page.expect_request("**/jobs/estimate/"):
         command.dispatch_event("compositionend")
+
+
+def test_an_error_goes_when_its_field_is_changed(page: Page, pool: Pool) -> None:
+    page.click("aside .btn-primary")
+    expect(page.locator("#spec-part .invalid-feedback")).to_have_text("This field is required.")
+    expect(page.locator("#summary")).to_contain_text("Job name")
+    choose(page, pool, 1)
+    expect(page.locator("#spec-part .invalid-feedback")).to_have_count(0)
+    with page.expect_response("**/jobs/estimate/"):
+        page.fill("#id_command", "true")
+    page.fill("#id_name", "named")
+    expect(page.locator("#summary")).not_to_contain_text("Still to fill in")
+
+
+def test_a_job_fits_on_a_phone(page: Page, pool: Pool, alice: User) -> None:
+    job = make_job(alice, pool, gpus=8, workers=2)
+    queue_cycle(pool.pk)
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"/jobs/{job.key}/")
+    links = page.locator(".ty-workers a")
+    expect(links).to_have_count(2)
+    for link in links.all():
+        box = link.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -9,6 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.test import Client
 
+from jobs.findings import Reason
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
@@ -156,6 +157,52 @@ def test_the_state_cells_stop_asking_at_the_end(client: Client, alice: User, poo
     assert answer.status_code == 286
     assert answer.content.decode().count("Stopped") == 2
     assert not [e for e in Page(client.get("/jobs/")).elements if "data-poll" in e.attrs]
+
+
+def test_one_gpu_is_no_plural(client: Client, alice: User, pool: Pool) -> None:
+    job = make_job(alice, pool, gpus=1, workers=2)
+    make_job(alice, pool, gpus=2, workers=2)
+    shown = client.get("/jobs/").content.decode()
+    assert "1 GPU × 2" in shown
+    assert "2 GPUs × 2" in shown
+    assert "1 GPU × 2" in client.get(f"/jobs/{job.key}/").content.decode()
+
+
+def test_an_empty_description_and_a_short_command_stand_in_one_line(
+    client: Client, alice: User, pool: Pool
+) -> None:
+    def page(command: str) -> Page:
+        return Page(client.get(f"/jobs/{make_job(alice, pool, command=command).key}/"))
+
+    short, long = page("true"), page("true\nfalse")
+    assert [e.text for e in short.all("span", class_="ty-description")] == ["–"]
+    assert (short.all("details"), len(long.all("details"))) == ([], 1)
+
+
+def test_the_log_of_the_worker_that_failed_first_is_opened(client: Client, alice: User, pool: Pool) -> None:
+    def opened(job: Job) -> str | None:
+        return Page(client.get(f"/jobs/{job.key}/")).by_id("log").attrs["hx-get"]
+
+    job = make_job(alice, pool, workers=2)
+    queue_cycle(pool.pk)
+    move([job.pk], State.DEPLOYING, State.RUNNING)
+    assert opened(job) == f"/jobs/{job.key}/workers/0/log/"
+    reason = Reason("exit_code", {"rank": 1, "exit_code": 3})
+    move([job.pk], State.RUNNING, State.FAILED, reason=reason)
+    assert opened(job) == f"/jobs/{job.key}/workers/1/log/"
+
+
+@pytest.mark.parametrize("demo", [True, False])
+def test_the_sign_in_page_names_the_demo_accounts(client: Client, settings: Any, demo: bool) -> None:
+    settings.DEMO = demo
+    assert ("Demo accounts" in client.get("/accounts/login/").content.decode()) is demo
+
+
+def test_after_a_wrong_password_the_cursor_is_in_its_field(client: Client) -> None:
+    page = Page(client.get("/accounts/login/"))
+    assert [e.attrs["name"] for e in page.elements if "autofocus" in e.attrs] == ["username"]
+    page = Page(client.post("/accounts/login/", {"username": "alice", "password": "wrong"}))
+    assert [e.attrs["name"] for e in page.elements if "autofocus" in e.attrs] == ["password"]
 
 
 def test_values_that_no_key_opens_are_hidden(
