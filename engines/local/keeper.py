@@ -13,6 +13,7 @@ import os
 import resource
 import select
 import signal
+import time
 from typing import NamedTuple, NoReturn
 
 from engines.local import scratch as layers
@@ -21,12 +22,16 @@ from engines.local.box import ARGS_FD, SHOWN_FD, Box
 from engines.local.oldcalls import hide_newer_calls
 from engines.local.shell import CONTROL_FD, ECHO_FD, REPORT_FD
 
+_ADOPTION_S = 2.0
+
 
 class Kept(NamedTuple):
     """The supervisor's ends of the pipes; see `shell` for `report`, `control` and `echo`.
 
-    `complaints` is what the box itself says, `status` how it ended. The Worker lives no longer than
-    `life` is open.
+    `complaints` is what the box itself says. `status` tells how it ended: `box` and the exit code
+    (negative: a signal). The Worker lives no longer than `life` is open. Two numbers written there, of the
+    shell that is `cat` and of the command's bash, dead by then, ask how that one ended: `command` and its
+    exit code, or `?`.
     """
 
     pid: int
@@ -83,7 +88,7 @@ def _keep(box: Box, scratch: str, child_fds: dict[int, int], life: int, status: 
 
 
 def _wait_for_end(child: int, life: int, status: int) -> None:
-    """Reap children until the supervisor is gone. A dead child wakes the poll by way of a pipe."""
+    """Reap children and answer until the supervisor is gone. A dead child wakes the poll by way of a pipe."""
     signal.signal(signal.SIGCHLD, lambda *_: None)
     waker, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -94,10 +99,49 @@ def _wait_for_end(child: int, life: int, status: int) -> None:
     while True:
         ready = {fd for fd, _ in poll.poll(1000)}
         if life in ready:
-            return
+            question = os.read(life, 64)
+            if not question:
+                return
+            _answer(question, child, status)
         if waker in ready:
             os.read(waker, 4096)
         _collect(child, status)
+
+
+def _answer(question: bytes, child: int, status: int) -> None:
+    """End the shell: its dead child becomes ours, and its status is told to nobody but the parent."""
+    shell, main = map(int, question.split())
+    for process in tree.descendants(os.getpid()):
+        if process.pid == shell:
+            tree.send(process, signal.SIGKILL)
+    until = time.monotonic() + _ADOPTION_S
+    code = None
+    while code is None and time.monotonic() < until:
+        is_over = _is_dead(child)  # the box is, and so the shell: what became ours has done so by now
+        code = _exit_code(main)
+        if is_over:
+            break
+        time.sleep(0.005)
+    if code is None:
+        _collect(child, status)
+    with contextlib.suppress(OSError):
+        os.write(status, b"command ?\n" if code is None else b"command %d\n" % code)
+
+
+def _is_dead(child: int) -> bool:
+    """Whether the child has ended; it is not collected by this."""
+    try:
+        return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
+def _exit_code(child: int) -> int | None:
+    """The exit code of a dead child that this collects; None if it is none of ours."""
+    with contextlib.suppress(ChildProcessError):
+        pid, how = os.waitpid(child, os.WNOHANG)
+        return os.waitstatus_to_exitcode(how) if pid else None
+    return None
 
 
 def _collect(child: int, status: int) -> None:
@@ -110,7 +154,7 @@ def _collect(child: int, status: int) -> None:
             if pid != child:
                 continue
             with contextlib.suppress(OSError):  # nobody listens any more: `life` will tell
-                os.write(status, b"%d\n" % os.waitstatus_to_exitcode(how))
+                os.write(status, b"box %d\n" % os.waitstatus_to_exitcode(how))
 
 
 def _close_others(kept: set[int]) -> None:

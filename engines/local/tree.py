@@ -79,8 +79,13 @@ def send(process: Process, number: int) -> None:
 
 
 def zombie_status(pid: int) -> int | None:
-    """The wait status of a child of somebody else that has died and was not collected; None if it was."""
+    """The wait status of a child of somebody else that has died and was not collected; None if untold.
+
+    The kernel shows 0 to who may not look closely: at a process that was a set-user-id program, for one.
+    The link to its user namespace is read by the same right.
+    """
     try:
+        os.readlink(f"/proc/{pid}/ns/user")
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[49])
     except OSError:

@@ -45,6 +45,7 @@ class Watch:
         self._helpers: set[int] = set()
         self._main = -1  # pidfd of the command's bash
         self._main_pid = 0
+        self._shell_pid = 0
         self._complaint = b""
         self._poll = select.poll()
         self._started_at: float | None = None
@@ -92,7 +93,7 @@ class Watch:
         elif fd == self._kept.report and data:
             self._release_command()
         elif fd == self._kept.status and data:
-            self._box_ended(int(data))
+            self._told_end(*data.split()[:2])
         return bool(data)
 
     def _release_command(self) -> None:
@@ -116,7 +117,8 @@ class Watch:
         for _ in range(self._box.helpers):
             parent = self._first_child(found, parent)
             self._helpers.add(parent)
-        self._main_pid = self._first_child(found, self._first_child(found, parent))
+        self._shell_pid = self._first_child(found, parent)
+        self._main_pid = self._first_child(found, self._shell_pid)
         self._main = os.pidfd_open(self._main_pid)
         self._poll.register(self._main, select.POLLIN)
 
@@ -127,10 +129,29 @@ class Watch:
 
     def _main_ended(self) -> bool:
         status = tree.zombie_status(self._main_pid)
-        if status is not None and self._result is None:
-            killed = os.WIFSIGNALED(status)
-            self._note_result((None, os.WTERMSIG(status)) if killed else (os.WEXITSTATUS(status), None))
+        if self._result is not None:
+            return False
+        if status is not None:
+            self._command_ended(os.waitstatus_to_exitcode(status))
+        else:
+            with contextlib.suppress(BrokenPipeError):  # no keeper: its end will tell
+                os.write(self._kept.life, b"%d %d\n" % (self._shell_pid, self._main_pid))
         return False
+
+    def _told_end(self, whose: bytes, code: bytes) -> None:
+        """What the keeper says; only the first counts."""
+        if self._result:
+            return
+        if whose == b"box":
+            self._box_ended(int(code))
+        elif code == b"?":
+            self._fault = Refused("sandbox_failed", detail="nobody can tell how the command ended")
+            self._note_result((None, None))
+        else:
+            self._command_ended(int(code))
+
+    def _command_ended(self, code: int) -> None:
+        self._note_result((None, -code) if code < 0 else (code, None))
 
     def _note_result(self, result: tuple[int | None, int | None]) -> None:
         self._result = result
@@ -139,17 +160,13 @@ class Watch:
 
     def _box_ended(self, code: int) -> None:
         """The box is gone. Who ended it from inside, ended the command with it."""
-        if self._result:
-            return
         if self._started_at is None and self._stop_seen is None:
             lines = self._complaint.decode("utf-8", "replace").strip().splitlines()
             detail = lines[-1][:300] if lines else f"exit status {code}"
             self._fault = Refused("sandbox_failed", detail=detail)
             self._note_result((None, None))
-        elif code < 0:
-            self._note_result((None, -code))
         else:
-            self._note_result((None, code - 128) if code > 128 else (code, None))
+            self._command_ended(128 - code if code > 128 else code)
 
     def _check_end(self) -> bool:
         """The rules that end a Worker, looked at ten times a second."""
@@ -179,7 +196,9 @@ class Watch:
     def _stop_is_done(self) -> bool:
         if time.monotonic() >= self._kill_at:
             return True
-        return self._result is not None and len(self._worker_processes()) <= 1  # `cat`
+        return self._result is not None and {process.pid for process in self._worker_processes()} <= {
+            self._shell_pid
+        }
 
     def _terminate(self) -> None:
         """TERM to every process but our own helpers, and CONT, so that a stopped one hears it."""

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,29 @@ def test_an_ordinary_user_reads_the_end_too(tmp_path, command, code, signal):
     try:
         end = launched(place, choose("bubblewrap").tool, {"command": command}, as_user=True)
         assert (end["phase"], end["code"], end["signal"]) == ("exited", code, signal)
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("mode", ["none", "bubblewrap"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("exec su nobody -c true </dev/null", 1), ("exec newgrp nosuchgroup </dev/null", 1),
+     ("exec su --version", 0), ("su --version; exit 137", 137)],
+)  # fmt: skip
+def test_end_of_a_set_user_id_program_is_told_to_an_ordinary_user(command, code, mode):
+    """The kernel shows 0 for its exit code to who may not trace it."""
+    program = shutil.which(command.removeprefix("exec ").split()[0])
+    if not program or not os.stat(program).st_mode & stat.S_ISUID:
+        pytest.skip(f"no set-user-id program: {program}")
+    if os.getuid():
+        pytest.skip("needs root to become an ordinary user")
+    place = Path(tempfile.mkdtemp(prefix="trainyard-sandbox-"))
+    place.chmod(0o755)
+    try:
+        told = {"command": f"sleep 60 & {command}", "mode": mode}
+        end = launched(place, choose("bubblewrap").tool, told, as_user=True)
+        assert (end["phase"], end["code"], end["signal"], end["fault"]) == ("exited", code, None, "None")
     finally:
         shutil.rmtree(place)
 
