@@ -5,7 +5,9 @@ host names of other Workers are not known; read-only mounts can be written; /dev
 
 A job runs as the console's user, so it could also change what the engine keeps: its own log, how it ended,
 that it was started or is to stop, other jobs' runs, the note on the sandbox. What lies there is read without
-following links and never brings a look down; that it is true cannot be promised.
+following links and never brings a look down; that it is true cannot be promised. If it kills supervisor and
+keeper both, a process of its own in another session and without the environment it began with is found by
+nobody and lives on.
 """
 
 from __future__ import annotations

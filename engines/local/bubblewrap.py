@@ -5,6 +5,9 @@ written outside the mounts never fills the memory; only /dev/shm is memory, of t
 to mount are handed over as descriptors (`--bind-fd`: bubblewrap 0.10, or an older one with that mended):
 whatever a job does on its volumes meanwhile, what was checked is mounted.
 
+A job of a console that runs as root writes its volumes as root: it can leave a set-user-id program of root's
+there. Inside, mounts are nosuid; on the machine that is up to how the volume's file system is mounted.
+
 Not enforced here: the network (shared with the machine, loopback and abstract sockets included), the
 number of processes, CPU and memory, which GPUs are used (all device files are shown, as otherwise their
 numbers would not be true; CUDA_VISIBLE_DEVICES tells), and the disk limit but by watching.
@@ -25,7 +28,7 @@ from engines.local.box import (
     file_limit,
     open_source,
 )
-from engines.local.plan import Plan, full_environment
+from engines.local.plan import Plan, Refused, full_environment
 from engines.local.scratch import SCRIPT
 from engines.local.shell import shell_argv
 
@@ -56,6 +59,8 @@ def build(plan: Plan, private: Mapping[str, str], scratch: str) -> Box:
     args += ["--chdir", "/workspace", "--clearenv"]
     for name, value in full_environment(plan, private, "/root", "/tmp").items():  # noqa: S108
         args += ["--setenv", name, value]
+    if any("\0" in word for word in args):  # it would end one argument and begin another
+        raise Refused("sandbox_failed", detail="a value with a zero byte")
     return Box(
         argv=[plan.house.tool, "--args", str(ARGS_FD), "--", *shell_argv(host.bash_path(), f"/{SCRIPT}")],
         env={},

@@ -71,6 +71,10 @@ class EngineContract:
         assert stand.run(command, env={"V": value}, private={"P": value}).exit_code == 0
         assert ast.literal_eval(stand.log()) == [value, value]
 
+    def test_a_zero_byte_in_a_variable_runs_nothing(self, stand):
+        look = stand.run("echo ran", env={"V": "x\0--bind\0/\0/mnt/t-zero"})
+        assert (look.fault.code, look.started_at, stand.log()) == ("sandbox_failed", None, "")
+
     def test_later_variables_win(self, stand):
         env = {"LANG": "page", "TRAINYARD_WORKER": "0"}
         command = 'echo "$LANG $TMPDIR $PYTHONUNBUFFERED $TRAINYARD_WORKER $SHLVL"; cd ~; cd "$HOME"'
@@ -209,6 +213,11 @@ class EngineContract:
             stand.engine.read_log(AttemptKey(job, 1), 0, 0, 10)
         with pytest.raises(EngineError):
             stand.engine.stop(AttemptKey(job, 1), 0)
+
+    @pytest.mark.parametrize("rank", [-1, 10**6, "0"])
+    def test_ranks_are_no_paths(self, stand, rank):
+        with pytest.raises(EngineError):
+            stand.engine.read_log(AttemptKey("jo-0123456789abcdef", 1), rank, 0, 10)
 
     # -- mounts ------------------------------------------------------------------------------------
 
