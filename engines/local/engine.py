@@ -29,6 +29,7 @@ from engines.base import (
 )
 from engines.local import (
     durable,
+    guards,
     launcher,
     layout,
     lock,
@@ -53,7 +54,8 @@ class LocalEngine:
     `root` is where runs are kept (0700); jobs see nothing of its parent (DATA_DIR), except mount sources
     below one of `shareable` (default: DATA_DIR/volumes and DATA_DIR/public). `shared_tools` are further
     directories that the `host` image lends read-only. `sandbox` is auto, bubblewrap, proot or none;
-    `bwrap` names a bubblewrap to use instead of the wheel's or the system's.
+    `bwrap` names a bubblewrap to use instead of the wheel's or the system's. A supervisor that has not
+    ended its Worker `patience_s` after a stop's KILL was due is ended from outside.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class LocalEngine:
         *,
         shareable: Iterable[Path] | None = None,
         bwrap: Path | None = None,
+        patience_s: float = 30.0,
     ) -> None:
         self._root = os.path.realpath(root)
         self._wanted = sandbox
@@ -74,6 +77,7 @@ class LocalEngine:
         self._shareable = tuple(os.path.realpath(place) for place in places)
         self._tools = tuple(os.path.realpath(tool) for tool in shared_tools)
         self._bwrap = str(bwrap) if bwrap else None
+        self._patience_s = patience_s
         self._tried: Choice | None = None
 
     # -- starting and stopping -------------------------------------------------------------------
@@ -96,12 +100,17 @@ class LocalEngine:
             raise EngineError(f"cannot start {launch.key}: {error}") from error
 
     def stop(self, key: AttemptKey, grace_s: float) -> None:
-        """Leave the tombstone; the supervisors see it within a tenth of a second."""
+        """Leave the tombstone; the supervisors see it within a tenth of a second.
+
+        A later call also ends supervisors that should have done so long ago.
+        """
         attempt = self._attempt_dir(key)
         try:
             layout.clear(self._root, attempt)
             layout.make_private_dirs(self._root, attempt)
             tombstone.leave(attempt, grace_s)
+            if tombstone.overdue(attempt) > self._patience_s:
+                self._end_stuck(attempt)
             doomed = self._end_lost(key)
         except OSError as error:
             raise EngineError(f"cannot stop {key}: {error}") from error
@@ -139,17 +148,16 @@ class LocalEngine:
 
     def read_log(self, key: AttemptKey, rank: int, offset: int, limit: int) -> LogChunk:
         """See `Engine.read_log`. A log that is not there yet reads as empty."""
-        path = layout.rank_dir(self._attempt_dir(key), rank)
         parts = (key.job, str(key.attempt), str(rank))
-        ended = self._look_at(path).phase in (Phase.EXITED, Phase.LOST)  # before the size
         try:
+            path = layout.rank_dir(self._attempt_dir(key), rank)
+            ended = self._look_at(path).phase in (Phase.EXITED, Phase.LOST)  # before the size
             found = logs.read_log(self._root, parts, offset, max(0, limit))
-        except OSError as error:
+            cut = logs.read_cut(self._root, parts) if found else 0
+        except (OSError, ValueError) as error:
             raise EngineError(f"cannot read the log of {key}/{rank}: {error}") from error
-        if found is None:
-            return LogChunk(b"", 0, 0, ended)
-        data, start, size = found
-        return LogChunk(data, start, size, ended, logs.read_cut(self._root, parts))
+        data, start, size = found or (b"", 0, 0)
+        return LogChunk(data, start, size, ended, cut)
 
     def port_is_free(self, port: int) -> bool:
         """Whether somebody could listen on all addresses; both families count."""
@@ -237,11 +245,17 @@ class LocalEngine:
                 raise EngineError(f"{key} still runs")
             time.sleep(0.02)
 
+    def _end_stuck(self, attempt: str) -> None:
+        for path in layout.rank_paths(attempt):
+            if self._look_at(path).phase in (Phase.STARTING, Phase.RUNNING):
+                guards.end(path)
+
     def _end_lost(self, key: AttemptKey) -> list[str]:
         """End and hide what killed supervisors have left; the layers that are to be removed."""
         doomed: list[str] = []
         for path in layout.rank_paths(self._attempt_dir(key)):
             if self._look_at(path).phase is Phase.LOST:
+                guards.end(path)  # a keeper may be left that does not move
                 tree.kill_marked(mark(f"{key}/{os.path.basename(path)}"))
                 if not layout.obstacle(self._root, path):
                     doomed += scratch.hide_layers(path)

@@ -18,6 +18,7 @@ _PROGRAM = (
     f"import sys; sys.path.insert(0, {_PACKAGES!r}); "
     "from engines.local.supervisor import main; main(sys.argv[1])"
 )
+PROGRAM_NAME = b"from engines.local.supervisor import main"  # in the command line of every supervisor
 _ANSWERS = {"started", "busy", "over"}
 _TIMEOUT_S = 30.0
 _KILLED_S = 5.0

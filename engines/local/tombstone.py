@@ -42,6 +42,16 @@ def read(attempt_path: str) -> Tombstone | None:
     return Tombstone(float(at), float(grace_s)) if _is_time(at) and _is_time(grace_s) else _AT_ONCE
 
 
+def overdue(attempt_path: str) -> float:
+    """For how many seconds everything should have been gone; less than 0 if it need not be yet."""
+    found = read(attempt_path)
+    try:
+        since = os.lstat(os.path.join(attempt_path, layout.STOP)).st_ctime
+    except OSError:
+        return -_FOR_EVER
+    return time.time() - (since if found in (None, _AT_ONCE) else found.at + found.grace_s)
+
+
 def leave(attempt_path: str, grace_s: float) -> None:
     """Ask for a stop; a later call may only make it come sooner."""
     now = time.time()

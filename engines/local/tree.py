@@ -45,6 +45,12 @@ def _read(pid: int) -> tuple[Process, bool] | None:
     return Process(pid, int(fields[1]), int(fields[19])), fields[0] in (b"Z", b"X")
 
 
+def look(pid: int) -> Process | None:
+    """The living process with this number."""
+    seen = _read(pid)
+    return None if seen is None or seen[1] else seen[0]
+
+
 def descendants(ancestor: int) -> list[Process]:
     """Every living process below `ancestor`, parents before children; zombies are left out."""
     children: dict[int, list[tuple[Process, bool]]] = {}

@@ -15,6 +15,7 @@ import pytest
 
 from engines.base import AttemptKey, Launch, Phase, WorkerLaunch
 from engines.local import logs
+from engines.local.engine import LocalEngine
 from tests.engines import launch_once
 from tests.engines.stand import ENDED, nap, processes, wait_until
 
@@ -72,6 +73,72 @@ def test_both_killed_leave_nothing_after_a_stop(bare):
     bare.engine.stop(key, 0)
     wait_until(lambda: not processes("sleep", mine), "no process left", 5)
     wait_until(lambda: not layers(bare, key), "no layer left", 5)
+
+
+def freeze_guards(stand, key) -> tuple[int, ...]:
+    for pid in (found := supervisor_of(stand, key)):
+        os.kill(pid, signal.SIGSTOP)
+    return found
+
+
+def test_frozen_guards_do_not_hold_off_a_stop(stand):
+    """Two jobs: the other one, frozen too but not stopped, is left alone."""
+    mine, other = nap(), nap()
+    engine = LocalEngine(stand.runs, stand.mode, patience_s=1.5)
+    command = "trap '' TERM; env -i setsid sleep {0} & echo up; sleep {0}; sleep {0}"
+    key, spared = stand.start(command.format(mine)), stand.start(command.format(other))
+    frozen = []
+    for each, time_ in ((key, mine), (spared, other)):
+        stand.running(each, "up")
+        wait_until(lambda time_=time_: len(processes("sleep", time_)) >= 2, "two sleeps")
+        frozen += freeze_guards(stand, each)
+    engine.stop(key, 0.5)
+    time.sleep(1)
+    engine.stop(key, 0.5)
+    assert stand.look(key).phase is Phase.RUNNING, "patience is not over"
+    time.sleep(1.2)
+    engine.stop(key, 0.5)
+    look = stand.end(key)
+    assert (look.phase, look.stopped) == (Phase.LOST, True)
+    assert not processes("sleep", mine)
+    assert not processes(f"{stand.runs}/{key.job}/1/0")
+    engine.stop(key, 0.5)
+    wait_until(lambda: not layers(stand, key), "no layer left", 5)
+    engine.stop(spared, 60)
+    assert stand.look(spared).phase is Phase.RUNNING
+    assert len(processes("sleep", other)) >= 2
+    for pid in frozen[2:]:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_frozen_keeper_whose_supervisor_was_killed_leaves_nothing_after_a_stop(stand):
+    mine = nap()
+    key = stand.start(f"env -i setsid sleep {mine} & echo up; sleep {mine}")
+    stand.running(key, "up")
+    wait_until(lambda: len(processes("sleep", mine)) >= 2, "two sleeps")
+    os.kill(freeze_guards(stand, key)[0], signal.SIGKILL)
+    wait_until(lambda: stand.look(key).phase is Phase.LOST, "lost")
+    stand.engine.stop(key, 0)
+    wait_until(lambda: not processes("sleep", mine), "no process left", 5)
+    wait_until(lambda: not processes(f"{stand.runs}/{key.job}/1/0"), "no guard left", 5)
+
+
+def test_who_only_names_a_rank_is_no_guard_of_it(bare):
+    """An editor, a console that looks at the lock: neither is killed."""
+    key = bare.start("trap '' TERM; echo up; sleep 60")
+    bare.running(key, "up")
+    place = f"{bare.runs}/{key.job}/1/0"
+    reader = subprocess.Popen(
+        ["/bin/sh", "-c", f"exec 3<{place}/lock; read x", "sh", place], stdin=subprocess.PIPE
+    )
+    freeze_guards(bare, key)
+    engine = LocalEngine(bare.runs, bare.mode, patience_s=0)
+    engine.stop(key, 0)
+    time.sleep(0.1)
+    engine.stop(key, 0)
+    assert bare.end(key).phase is Phase.LOST
+    assert reader.poll() is None
+    reader.communicate(b"\n")
 
 
 def launcher(stand, job: str, command: str, **told) -> subprocess.Popen:
