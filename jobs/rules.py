@@ -255,9 +255,7 @@ def _mount_path(path: str, field: str, seen: dict[str, int]) -> Iterator[Finding
         yield Finding("mount_path_reserved", field, data={"path": normal})
     elif normal in seen:
         yield Finding("mount_path_duplicate", field, data={"path": normal, "other": seen[normal] + 1})
-    elif len(path.encode()) > MOST_PATH_BYTES or any(
-        len(p.encode()) > MOST_NAME_BYTES for p in normal.split("/")
-    ):
+    elif _too_long(path):
         yield Finding("path_too_long", field, data={"most": MOST_PATH_BYTES, "most_name": MOST_NAME_BYTES})
     else:
         yield from _nested(normal, field, seen)

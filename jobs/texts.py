@@ -107,8 +107,7 @@ REASONS = {
     ),
     "never_fits": FINDINGS["never_fits"],
     "out_of_service": gettext_lazy(
-        "Too many nodes are out of service for %(workers)s Workers of %(worker_gpus)s GPUs: "
-        "there is room for %(room)s."
+        "Too many nodes are out of service: this needs room for %(total_gpus)s GPUs in %(workers)s Workers."
     ),
     "stopped_by_user": gettext_lazy("Stopped on request."),
     "exit_code": gettext_lazy("Worker %(rank)s failed first, with exit code %(exit_code)s."),
@@ -174,13 +173,17 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
 
 def capacity_text(data: Mapping[str, Any]) -> str:
     """*Cannot now*, with the numbers that tell why idle GPUs do not help."""
-    needs = ngettext(
-        "Needs room for %(workers)s Worker of %(worker_gpus)s GPUs; ",
-        "Needs room for %(workers)s Workers of up to %(worker_gpus)s GPUs; ",
-        data["workers"],
+    workers = ngettext("%(n)s Worker", "%(n)s Workers", data["workers"]) % {"n": data["workers"]}
+    text = _(
+        "Needs room for %(wanted)s of %(size)s; there is room for %(room)s now, "
+        "the largest free block on one node is %(block)s."
     )
-    has = _("there is room for %(room)s now, the largest free block on one node is %(largest_block)s GPUs.")
-    return (needs + has) % data
+    block, size = gpus_text(data["largest_block"]), gpus_text(data["worker_gpus"])
+    return text % {"wanted": workers, "size": size, "room": data["room"], "block": block}
+
+
+def gpus_text(gpus: int) -> str:
+    return ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": gpus}
 
 
 def event_text(code: str, data: Mapping[str, Any]) -> str:

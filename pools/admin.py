@@ -30,7 +30,8 @@ class PoolLocked(admin.ModelAdmin):
     """Takes the pool's lock before a row is read to be changed, so that no count is written back stale."""
 
     def pool_of(self, obj: Any) -> int:
-        raise NotImplementedError
+        """The pool whose lock guards the row."""
+        return int(obj.flavor.pool_id)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         obj = super().get_object(request, object_id, from_field)
@@ -217,9 +218,6 @@ class NodeAdmin(PoolLocked):
     autocomplete_fields = ["flavor"]
     date_hierarchy = "prepaid_until"
     actions = ("ready", "cordon", "down", "retire")
-
-    def pool_of(self, obj: Any) -> int:
-        return int(obj.flavor.pool_id)
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         kwargs["form"] = NodeForm if obj else NodesForm

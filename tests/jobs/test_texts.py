@@ -63,6 +63,6 @@ def test_too_long_says_of_what(unit):
 def test_capacity_says_the_numbers():
     data = {"workers": 3, "worker_gpus": 8, "total_gpus": 24, "room": 1, "largest_block": 5}
     assert reason_text("capacity", data) == (
-        "Needs room for 3 Workers of up to 8 GPUs; "
+        "Needs room for 3 Workers of 8 GPUs; "
         "there is room for 1 now, the largest free block on one node is 5 GPUs."
     )
