@@ -15,10 +15,10 @@ STORY = re.compile(r"^<!-- story -->\n```bash\n(.*?)^```$", re.MULTILINE | re.DO
 @pytest.mark.stack
 @pytest.mark.timeout(360)
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_readme_story(own_console: Console, tmp_path: Path) -> None:
+def test_readme_story(console: Console, tmp_path: Path) -> None:
     blocks = STORY.findall((ROOT / "README.md").read_text())
     assert len(blocks) == len(re.findall("^```bash$", (ROOT / "README.md").read_text(), re.MULTILINE))
-    env = own_console.env | {"CONSOLE": own_console.address}
+    env = console.env | {"CONSOLE": console.address}
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(blocks)],
         cwd=ROOT,
@@ -32,6 +32,6 @@ def test_readme_story(own_console: Console, tmp_path: Path) -> None:
     assert '"starts_now":true' in done.stdout
     assert "\nsucceeded\n" in done.stdout
     assert float(re.findall(r"^accuracy (0\.\d+)", done.stdout, re.MULTILINE)[-1]) > 0.9
-    checkpoint = own_console.data_dir / "volumes/public/outputs/digits-1/checkpoint.json"
+    checkpoint = console.data_dir / "volumes/public/outputs/digits-1/checkpoint.json"
     assert checkpoint.stat().st_size > 1000
     assert str(checkpoint) in done.stdout

@@ -50,6 +50,7 @@ def test_everything_killed_and_redis_wiped(own_console):
     assert console.idle_gpus() == 32
 
 
+@pytest.mark.slow
 def test_a_polite_end_leaves_jobs_running(own_console):
     console = own_console
     key = console.submit(COUNTING.format(n=150))
@@ -61,6 +62,7 @@ def test_a_polite_end_leaves_jobs_running(own_console):
     assert ran_once(console, key)
 
 
+@pytest.mark.slow
 def test_workers_killed_one_by_one(own_console):
     console = own_console
     keys = []
