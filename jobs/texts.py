@@ -126,7 +126,7 @@ REASONS = {
         "Worker %(rank)s could not start: the folder behind %(path)s does not exist."
     ),
     "mount_denied": gettext_lazy(
-        "Worker %(rank)s could not start: %(path)s cannot be mounted on this machine."
+        "Worker %(rank)s could not start: %(path)s cannot be mounted on this machine (%(detail)s)."
     ),
     "image_missing": gettext_lazy("Worker %(rank)s could not start: the image %(image)s is not there."),
     "sandbox_failed": gettext_lazy("Worker %(rank)s could not start: the sandbox failed (%(detail)s)."),

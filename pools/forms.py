@@ -36,6 +36,9 @@ def folder_validate(path: str) -> str:
         raise ValidationError(_("The path must not contain “..”."), "dots")
     normal = "/" + os.path.normpath(path).lstrip("/")
     real, data_dir = Path(os.path.realpath(normal)), Path(os.path.realpath(settings.DATA_DIR))
+    if str(real) != normal:  # the engine shows jobs nothing that lies behind a link
+        message = _("This path goes through a symbolic link. Give the folder itself: %(real)s")
+        raise ValidationError(message, "link", {"real": str(real)})
     if any(data_dir / name in real.parents for name in LENT_FOLDERS):
         return normal
     if real == data_dir or data_dir in real.parents or real in data_dir.parents:

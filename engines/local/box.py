@@ -17,7 +17,7 @@ class Box(NamedTuple):
     `helpers` counts the processes between keeper and shell; a stop does not signal those.
     `file_limit` is the largest file in bytes, or 0. `old_calls`: newer system calls are hidden from it.
     `held` are locks to keep while it runs. `shown` are folders that the program gets as descriptors from
-    `SHOWN_FD` on.
+    `SHOWN_FD` on. `litter` are patterns of what the program leaves in places of its own, with `{pid}`.
     """
 
     argv: list[str]
@@ -29,6 +29,7 @@ class Box(NamedTuple):
     old_calls: bool = False
     held: tuple[int, ...] = ()
     shown: tuple[int, ...] = ()
+    litter: tuple[str, ...] = ()
 
 
 ARGS_FD = 6

@@ -16,8 +16,8 @@ import signal
 import time
 from typing import NamedTuple, NoReturn
 
+from engines.local import litter, tree
 from engines.local import scratch as layers
-from engines.local import tree
 from engines.local.box import ARGS_FD, SHOWN_FD, Box
 from engines.local.oldcalls import hide_newer_calls
 from engines.local.shell import CONTROL_FD, ECHO_FD, REPORT_FD
@@ -84,6 +84,7 @@ def _keep(box: Box, scratch: str, child_fds: dict[int, int], life: int, status: 
         tree.kill_all()
         with contextlib.suppress(OSError):
             layers.remove(scratch)
+        litter.sweep(box.litter, [child])
     os._exit(0)
 
 

@@ -16,6 +16,9 @@ from engines.local.plan import Plan, marked_environment
 from engines.local.scratch import SCRIPT
 from engines.local.shell import shell_argv
 
+# Debian's proot knows no PROOT_TMP_DIR, and removes neither its loader nor the folder of its bindings.
+LITTER = ("/tmp/proot-{pid}-*", "/tmp/prooted-{pid}-*")  # noqa: S108
+
 
 def build(plan: Plan, private: Mapping[str, str], scratch: str) -> Box:
     """The box for one Worker; `scratch` becomes its `/`."""
@@ -37,6 +40,7 @@ def build(plan: Plan, private: Mapping[str, str], scratch: str) -> Box:
         helpers=1,
         file_limit=file_limit(plan),
         old_calls=True,
+        litter=LITTER,
     )
 
 

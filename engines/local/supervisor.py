@@ -18,7 +18,7 @@ import time
 import traceback
 from types import ModuleType
 
-from engines.local import durable, keeper, layout, lock, scratch, tombstone, tree
+from engines.local import durable, keeper, layout, litter, lock, scratch, tombstone, tree
 from engines.local.box import Box
 from engines.local.plan import Plan, Refused, read_plan
 from engines.local.watch import End, Watch
@@ -88,7 +88,9 @@ def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleT
         held = box.held
         watch = Watch(plan, keeper.start(box, layer), box, (rank_path, layer))
         end = watch.run()
+        processes = [process.pid for process in tree.descendants(os.getpid())]
         tree.kill_all()
+        litter.sweep(box.litter, processes)
         watch.finish()
         cut = watch.log.cut_bytes
     except Refused as refused:

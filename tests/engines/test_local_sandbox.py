@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from engines.local import proot
 from engines.local.engine import LocalEngine
 from engines.local.sandbox import choose
 from tests.engines import launch_once, probe_inside
@@ -261,3 +263,15 @@ def test_what_is_told_of_a_failed_start_names_no_folder_of_the_machine(tmp_path)
     fault = stand.run("echo ran").fault
     assert (fault.code, fault.data) == ("sandbox_failed", {"detail": "bwrap: No such file or directory"})
     stand.close()
+
+
+def test_proot_leaves_nothing_in_the_machines_folders(traced):
+    """Debian's proot puts its loader and its bindings into /tmp, and forgets them there."""
+
+    def of_proot():
+        return {path for pattern in proot.LITTER for path in glob.glob(pattern.format(pid="*"))}
+
+    before = of_proot()
+    assert traced.run("true").exit_code == 0
+    assert traced.run("kill -9 $$").signal == 9
+    assert of_proot() <= before
