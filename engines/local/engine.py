@@ -58,6 +58,8 @@ class LocalEngine:
     ended its Worker `patience_s` after a stop's KILL was due is ended from outside.
     """
 
+    patience_s = 30.0  # how long after a stop's grace a frozen guard is borne
+
     def __init__(
         self,
         root: Path,
@@ -66,7 +68,6 @@ class LocalEngine:
         *,
         shareable: Iterable[Path] | None = None,
         bwrap: Path | None = None,
-        patience_s: float = 30.0,
     ) -> None:
         self._root = os.path.realpath(root)
         self._wanted = sandbox
@@ -77,7 +78,6 @@ class LocalEngine:
         self._shareable = tuple(os.path.realpath(place) for place in places)
         self._tools = tuple(os.path.realpath(tool) for tool in shared_tools)
         self._bwrap = str(bwrap) if bwrap else None
-        self._patience_s = patience_s
         self._tried: Choice | None = None
 
     # -- starting and stopping -------------------------------------------------------------------
@@ -109,7 +109,7 @@ class LocalEngine:
             layout.clear(self._root, attempt)
             layout.make_private_dirs(self._root, attempt)
             tombstone.leave(attempt, grace_s)
-            if tombstone.overdue(attempt) > self._patience_s:
+            if tombstone.overdue(attempt) > self.patience_s:
                 self._end_stuck(attempt)
             doomed = self._end_lost(key)
         except OSError as error:

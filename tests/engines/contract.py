@@ -82,11 +82,15 @@ class EngineContract:
         assert stand.log() == "page private 1 0 1\n"
 
     def test_signals_are_not_ignored(self, stand):
-        """A Python that starts the engine ignores SIGPIPE; the command must not inherit that."""
+        """A Python that starts the engine ignores SIGPIPE; the command must not inherit that.
+
+        Signals 32 and 33 belong to the C library, and some makes leave them ignored.
+        """
         command = "python3 -c 'import signal as s; print([s.getsignal(n) for n in (s.SIGINT, s.SIGTERM)])'\n"
         assert stand.run(command + "grep SigIgn /proc/self/status").exit_code == 0
         assert "default_int_handler" in stand.log()
-        assert "0000000000000000" in stand.log()
+        ignored = int(stand.log().split("SigIgn:")[1].split()[0], 16)
+        assert ignored & (2**31 - 1) == 0
 
     def test_workers_know_their_host_names(self, stand):
         key = stand.start("echo $HOSTNAME", workers=3)

@@ -84,7 +84,8 @@ def freeze_guards(stand, key) -> tuple[int, ...]:
 def test_frozen_guards_do_not_hold_off_a_stop(stand):
     """Two jobs: the other one, frozen too but not stopped, is left alone."""
     mine, other = nap(), nap()
-    engine = LocalEngine(stand.runs, stand.mode, patience_s=1.5)
+    engine = LocalEngine(stand.runs, stand.mode)
+    engine.patience_s = 1.5
     command = "trap '' TERM; env -i setsid sleep {0} & echo up; sleep {0}; sleep {0}"
     key, spared = stand.start(command.format(mine)), stand.start(command.format(other))
     frozen = []
@@ -132,7 +133,8 @@ def test_who_only_names_a_rank_is_no_guard_of_it(bare):
         ["/bin/sh", "-c", f"exec 3<{place}/lock; read x", "sh", place], stdin=subprocess.PIPE
     )
     freeze_guards(bare, key)
-    engine = LocalEngine(bare.runs, bare.mode, patience_s=0)
+    engine = LocalEngine(bare.runs, bare.mode)
+    engine.patience_s = 0
     engine.stop(key, 0)
     time.sleep(0.1)
     engine.stop(key, 0)
