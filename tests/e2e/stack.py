@@ -21,6 +21,7 @@ from uuid import uuid4
 import psutil
 import psycopg
 
+from console.runner.processes import tie_to_parent
 from engines.base import AttemptKey
 from engines.local.engine import LocalEngine
 
@@ -65,7 +66,12 @@ class Console:
     def start(self) -> None:
         with self.output.open("ab") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "console.runner"], cwd=ROOT, env=self.env, stdout=output, stderr=output
+                [sys.executable, "-m", "console.runner"],
+                cwd=ROOT,
+                env=self.env,
+                stdout=output,
+                stderr=output,
+                preexec_fn=tie_to_parent(signal.SIGINT),  # tests that are killed leave no console
             )
         self.runner = psutil.Process(process.pid)
         wait_until(lambda: self._alive(process) and self.answers(), "the console answers", 180)
