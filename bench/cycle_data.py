@@ -5,10 +5,12 @@ from __future__ import annotations
 from django.db import connection, transaction
 from django.utils import timezone
 
+from jobs.counting import counts_mend
 from jobs.models import Attempt, Job, JobEvent, WaitingTotal, Worker, new_key
 from jobs.services import job_create
 from pools.bulk import Same, bulk_insert
-from pools.models import Grant, Hold, Pool
+from pools.models import Hold
+from pools.services import pool_lock
 from tests.factories import make_pool, make_spec, make_team, make_user
 
 
@@ -30,14 +32,8 @@ def reset(pool_id: int) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         tables = ", ".join(m._meta.db_table for m in (Hold, Worker, Attempt, JobEvent))
         cursor.execute(f"TRUNCATE {tables}")
-        pool = Pool.objects.get(pk=pool_id)
+        pool_lock(pool_id=pool_id)
         Job.objects.update(state="queued", attempt=0, deploy_step="", eligible_at=timezone.now())
-        jobs = Job.objects.count()
-        WaitingTotal.objects.update(jobs=jobs)
-        Grant.objects.update(held_gpus=0)
-        for flavor in pool.flavors.all():
-            flavor.nodes.update(idle=flavor.gpus_per_node)
-            flavor.idle_nodes = [0] * flavor.gpus_per_node + [flavor.node_count]
-            flavor.save()
+        counts_mend(pool_id=pool_id)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from django.conf import settings
-from engines.local.engine import LocalEngine
 
 from engines.base import Engine
+from engines.local.engine import LocalEngine
 
 
 @lru_cache(maxsize=8)
