@@ -1,10 +1,20 @@
 """What an address must not do to the database."""
 
 import pytest
+from django.test import Client
 
+from engines.base import Protection
+from runs import views
 from tests.factories import PASSWORD, make_team, make_user
 
 pytestmark = pytest.mark.django_db
+
+
+class Unprotected:
+    """An engine on a machine without user namespaces."""
+
+    def protection(self):
+        return Protection("none", "no user namespaces")
 
 
 @pytest.fixture
@@ -40,6 +50,14 @@ def test_a_name_given_twice_in_json(member):
     answer = member.post("/api/v1/jobs/", '{"name": "a", "name": "b"}', content_type="application/json")
     assert answer.status_code == 400
     assert "twice" in answer.content.decode()
+
+
+def test_the_page_of_a_refused_form_warns_too(monkeypatch):
+    monkeypatch.setattr(views, "engine_of", lambda kind: Unprotected())
+    client = Client(enforce_csrf_checks=True, headers={"Accept-Language": "en"})
+    answer = client.post("/accounts/login/", {"username": "x", "password": "y"})
+    assert answer.status_code == 403
+    assert "Jobs on this machine run unprotected" in answer.content.decode()
 
 
 def test_the_admin_pages_warn_too(member, monkeypatch):
