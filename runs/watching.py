@@ -46,16 +46,16 @@ class Sight:
 
     @property
     def verdict(self) -> Verdict:
-        asked = self.job.stop_requested_at
-        return judge(
-            Standing(
-                self.looks,
-                expected=len(self.workers),
-                first_failed=(self.attempt.first_failure or {}).get("rank"),
-                stop_requested_at=asked.timestamp() if asked else None,
-                stop_grace_s=self.job.request["stop_grace_seconds"],
-            )
+        standing = Standing(
+            self.looks,
+            expected=len(self.workers),
+            first_failed=(self.attempt.first_failure or {}).get("rank"),
         )
+        asked = self.job.stop_requested_at
+        if asked is not None:
+            grace = self.job.request["stop_grace_seconds"]  # the request is large: read only for a stop
+            standing = replace(standing, stop_requested_at=asked.timestamp(), stop_grace_s=grace)
+        return judge(standing)
 
     @property
     def due(self) -> bool:
@@ -81,7 +81,7 @@ class Sight:
 
 def attend(job_ids: Iterable[int] | None = None) -> None:
     """Looks once at these jobs, or at all that are placed, and does what is due. Safe to repeat."""
-    jobs = Job.objects.placed().select_related("pool")
+    jobs = Job.objects.placed().light().select_related("pool")
     if job_ids is not None:
         jobs = jobs.filter(pk__in=list(job_ids))
     by_engine: dict[str, list[Job]] = {}
@@ -90,8 +90,11 @@ def attend(job_ids: Iterable[int] | None = None) -> None:
     for kind, mine in by_engine.items():
         engine = engine_of(kind)
         for sight in _sights(engine, mine):
-            if sight.due:
-                _attend_alone(engine, sight.job.pk)
+            try:
+                if sight.due:
+                    _attend_alone(engine, sight.job.pk)
+            except Exception:  # one job's trouble must not keep the others waiting
+                logger.exception("job %s: attending failed", sight.job.pk)
 
 
 def _sights(engine: Engine, jobs: Iterable[Job]) -> list[Sight]:
@@ -123,16 +126,13 @@ def _honest(workers: Iterable[Worker], looks: Iterable[WorkerLook]) -> Iterator[
 
 
 def _attend_alone(engine: Engine, job_id: int) -> None:
-    """Attends one job, unless another thread of this process is at it; its trouble stays its own."""
+    """Attends one job on a fresh sight, unless another thread of this process is at it."""
     with _alone(job_id) as free:
         if not free:
             return
         job = Job.objects.placed().select_related("pool", "stop_requested_by").filter(pk=job_id).first()
-        try:
-            for sight in _sights(engine, [job] if job else []):
-                _attend_one(engine, sight)
-        except Exception:  # one job's trouble must not keep the others waiting
-            logger.exception("job %s: attending failed", job_id)
+        for sight in _sights(engine, [job] if job else []):
+            _attend_one(engine, sight)
 
 
 @contextmanager

@@ -250,6 +250,24 @@ def test_the_trouble_of_one_job_is_not_that_of_others(engine, place):
     assert [launch.key.job for launch in engine.launches] == [fine.key]
 
 
+def test_a_job_that_cannot_even_be_judged_is_no_trouble_for_others(engine, place, user):
+    broken, fine = place(), place()
+    job_stop(job=broken, actor=user)
+    Job.objects.filter(pk=broken.pk).update(request={})
+    watching.attend()
+    assert [launch.key.job for launch in engine.launches] == [fine.key]
+
+
+def test_a_pass_with_nothing_due_leaves_the_large_fields_in_the_database(
+    engine, place, django_assert_num_queries
+):
+    job = place()
+    attend(engine, job, running())
+    with django_assert_num_queries(3) as seen:
+        watching.attend()
+    assert not any('"request"' in query["sql"] for query in seen.captured_queries)
+
+
 def test_two_at_once_attend_a_job_once(engine, place):
     job = place()
     engine.looks[attempt_key(job)] = ()
