@@ -27,6 +27,11 @@ if PRODUCTION and (DEBUG or DEMO):
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
+# Bytes apart from pages: a second server, of console.files_settings, sends what people download.
+FILES_URL = (env.str("FILES_URL", "") or f"http://127.0.0.1:{env.int('PORT', 8000) + 1}").rstrip("/")
+FILES_URLCONF = "console.files_urls"
+DOWNLOAD_SECONDS = env.int("DOWNLOAD_SECONDS", 600)  # so long a signed address can be opened
+
 INSTALLED_APPS = [
     "console",
     "runs",
@@ -83,6 +88,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "runs.views.protection",
+                "teams.views.frame",
             ],
         },
     },

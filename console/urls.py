@@ -3,18 +3,23 @@
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
-from django.views.i18n import set_language
 from drf_spectacular.views import SpectacularSwaggerView
 
-from console import views
+from console import help_views, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("", include("jobs.urls")),
     path("", include("runs.urls")),
+    path("", include("teams.urls")),
+    path("", include("pools.urls")),
+    path("", include("images.urls")),
+    path("", include("storage.urls")),
+    path("alerts/", views.alerts, name="alerts"),
     path("accounts/login/", views.SignIn.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
-    path("i18n/setlang/", set_language, name="set_language"),
+    path("help/", help_views.help_index, name="help"),
+    path("help/<slug:slug>/", help_views.help_page, name="help-page"),
     path("healthz", views.healthz, name="healthz"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("console.api_urls")),

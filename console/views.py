@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from teams.models import User
+from teams.views import preferences_remember, signed_in
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     return redirect("jobs")
+
+
+@login_required
+@require_safe
+def alerts(request: HttpRequest) -> HttpResponse:
+    return render(request, "console/alerts.html")
 
 
 @never_cache
@@ -45,7 +53,15 @@ class SignInForm(AuthenticationForm):
 
 
 class SignIn(LoginView):
+    """Signing in also brings the language and theme that the person chose elsewhere."""
+
     form_class = SignInForm
     template_name = "console/login.html"
     redirect_authenticated_user = True
     extra_context = {"demo": lambda: settings.DEMO}
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        answer = super().form_valid(form)
+        user = signed_in(self.request)
+        preferences_remember(answer, language=user.language or None, theme=user.theme or None)
+        return answer

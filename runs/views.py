@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from engines.base import EngineError, LogChunk, Protection
 from jobs.models import Job, Worker
-from jobs.views.parts import signed_in
+from teams.views import signed_in
 from runs.logs import log_read
 from runs.registry import engine_of
 

@@ -6,9 +6,17 @@ from django.utils.translation import gettext_lazy as _
 
 from teams.roles import Role
 
+THEMES = [("light", _("light")), ("dark", _("dark"))]
+
 
 class User(AbstractUser):
-    """A person who signs in. Rights hang on memberships; `is_staff` opens the admin pages."""
+    """A person who signs in. Rights hang on memberships; `is_staff` opens the admin pages.
+
+    `language` and `theme` are what the person chose; empty: as the browser and the system say.
+    """
+
+    language = models.CharField(_("language"), max_length=10, blank=True, default="")
+    theme = models.CharField(_("theme"), max_length=5, blank=True, default="", choices=THEMES)
 
 
 class Team(models.Model):
@@ -51,6 +59,7 @@ class ApiToken(models.Model):
     name = models.CharField(_("name"), max_length=80, default="default")
     digest = models.CharField(_("SHA-256"), max_length=64, unique=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    used_at = models.DateTimeField(_("last used"), null=True)
     expires_at = models.DateTimeField(_("expires"))
 
     class Meta:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -11,6 +12,8 @@ from django.utils import timezone
 
 from teams.models import ApiToken, Membership, Team, User
 from teams.roles import Role
+
+USE_NOTED_EVERY = timedelta(minutes=5)  # so that a busy script does not write at every call
 
 
 def token_digest(token: str) -> str:
@@ -30,12 +33,38 @@ def token_create(*, user: User, name: str = "default") -> tuple[str, datetime]:
 
 def token_user(*, token: str) -> User | None:
     """Whose token it is; None if it is unknown, expired, or its user may not sign in."""
+    now = timezone.now()
     found = (
         ApiToken.objects.select_related("user")
-        .filter(digest=token_digest(token), expires_at__gt=timezone.now(), user__is_active=True)
+        .filter(digest=token_digest(token), expires_at__gt=now, user__is_active=True)
         .first()
     )
-    return found.user if found else None
+    if found is None:
+        return None
+    if found.used_at is None or now - found.used_at > USE_NOTED_EVERY:
+        ApiToken.objects.filter(pk=found.pk).update(used_at=now)
+    return found.user
+
+
+def token_revoke(*, user: User, token_id: int) -> bool:
+    """Ends a token of the user at once; False if there is no such token of theirs."""
+    return bool(ApiToken.objects.filter(user=user, pk=token_id).delete()[0])
+
+
+def preferences_save(*, user: User, language: str | None, theme: str | None) -> None:
+    """Keeps what a person chose, for every browser they sign in with; None leaves a choice as it is."""
+    if language is not None:
+        user.language = language
+    if theme is not None:
+        user.theme = theme
+    user.save(update_fields=["language", "theme"])
+
+
+def team_of_session(*, teams: Sequence[Team], chosen: object) -> Team | None:
+    """The team whose things are shown: the only one, or the one chosen; None stands for all of them."""
+    if len(teams) == 1:
+        return teams[0]
+    return next((team for team in teams if team.pk == chosen), None)
 
 
 def is_team_admin(*, user: User, team: Team) -> bool:

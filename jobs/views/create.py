@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jobs.forms import JobForm, summary_of
 from jobs.idempotency import job_create_once
 from jobs.services import RequestRefused, job_estimate
-from jobs.views.parts import part, signed_in
+from jobs.views.parts import part
+from teams.views import signed_in
 
 ONLY_LOOKS = ("look", "add_row")  # buttons that work without JavaScript and create nothing
 

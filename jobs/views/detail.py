@@ -31,7 +31,8 @@ from jobs.texts import (
     state_label,
     step_label,
 )
-from jobs.views.parts import fresh, part, signed_in
+from jobs.views.parts import fresh, part
+from teams.views import signed_in
 from teams.models import User
 
 NOT_CHANGED = 204

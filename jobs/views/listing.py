@@ -15,7 +15,8 @@ from jobs.models import Job, JobTag
 from jobs.querysets import JobQuerySet
 from jobs.states import State
 from jobs.texts import state_label
-from jobs.views.parts import fresh, part, signed_in
+from jobs.views.parts import fresh, part
+from teams.views import signed_in
 
 PAGE_SIZE = 20
 MOST_STATES = 100  # keys in one question for states

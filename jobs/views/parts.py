@@ -8,16 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from teams.models import User
-
 View = Callable[..., HttpResponse]
-
-
-def signed_in(request: HttpRequest) -> User:
-    """Who is asking, in a view that only signed-in people reach."""
-    if not isinstance(request.user, User):
-        raise TypeError("this view needs a signed-in user")
-    return request.user
 
 
 def fresh(view: View) -> View:

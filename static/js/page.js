@@ -1,4 +1,5 @@
-// What every page needs: local times, polling only while somebody looks, and a word when the console does not answer.
+// What every page needs: local times, menus that close, polling only while somebody looks, and a word when the
+// console does not answer.
 (() => {
   const two = (number) => String(number).padStart(2, "0");
   const offset = (minutes) => {
@@ -20,6 +21,34 @@
   };
   document.addEventListener("DOMContentLoaded", () => localise(document));
   document.addEventListener("htmx:load", (event) => localise(event.target.parentElement || event.target));
+
+  // The console learns the viewer's time zone, so that “today” is the viewer's day.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone) document.cookie = `timezone=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+
+  // One menu at a time; a click elsewhere or Escape closes it.
+  const closeMenus = (but) => {
+    for (const menu of document.querySelectorAll("details.ty-menu[open]")) if (menu !== but) menu.open = false;
+  };
+  document.addEventListener("click", (event) => closeMenus(event.target.closest("details.ty-menu")));
+  document.addEventListener("keydown", (event) => {
+    const menu = document.querySelector("details.ty-menu[open]");
+    if (event.key !== "Escape" || !menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+
+  // Copies the text of what `data-copy` names, and says so on the button.
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const from = document.querySelector(button.dataset.copy);
+    await navigator.clipboard.writeText("value" in from ? from.value : from.textContent);
+    const label = button.querySelector("span") || button;
+    const before = label.textContent;
+    label.textContent = button.dataset.copied;
+    setTimeout(() => { label.textContent = before; }, 2000);
+  });
 
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (document.hidden && event.target.hasAttribute("data-poll")) event.preventDefault();

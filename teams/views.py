@@ -1,0 +1,142 @@
+"""A person's own pages: preferences, the team whose things are shown, and API tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from teams.forms import PreferencesForm, TokenForm
+from teams.models import THEMES, Team, User
+from teams.services import preferences_save, team_of_session, token_create, token_revoke
+
+THEME_COOKIE = "theme"
+COOKIE_SECONDS = 365 * 24 * 3600
+SESSION_TEAM = "team"
+
+
+def signed_in(request: HttpRequest) -> User:
+    """Who is asking, in a view that only signed-in people reach."""
+    if not isinstance(request.user, User):
+        raise TypeError("this view needs a signed-in user")
+    return request.user
+
+
+def teams_of(request: HttpRequest) -> list[Team]:
+    """The teams of whoever is asking; none for a stranger."""
+    if not isinstance(request.user, User):
+        return []
+    return list(Team.objects.filter(memberships__user=request.user).order_by("name"))
+
+
+def chosen_team(request: HttpRequest) -> Team | None:
+    """The team whose things pages show; None: those of all teams of the person."""
+    return team_of_session(teams=teams_of(request), chosen=request.session.get(SESSION_TEAM))
+
+
+def frame(request: HttpRequest) -> dict[str, Any]:
+    """Context of every page: the theme, and the teams to choose from, read only where they are drawn."""
+    teams = SimpleLazyObject(lambda: teams_of(request))
+    chosen = SimpleLazyObject(
+        lambda: team_of_session(teams=list(teams), chosen=request.session.get(SESSION_TEAM)) or ""
+    )
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    return {"theme": theme if theme in dict(THEMES) else "", "my_teams": teams, "my_team": chosen}
+
+
+def preferences_remember(answer: HttpResponse, *, language: str | None, theme: str | None) -> None:
+    """Tells the browser what was chosen; empty takes a choice back, None leaves it as it is."""
+    for name, value in ((settings.LANGUAGE_COOKIE_NAME, language), (THEME_COOKIE, theme)):
+        if value:
+            answer.set_cookie(
+                name, value, max_age=COOKIE_SECONDS, samesite="Lax", secure=settings.SESSION_COOKIE_SECURE
+            )
+        elif value is not None:
+            answer.delete_cookie(name, samesite="Lax")
+
+
+@require_POST
+def preferences(request: HttpRequest) -> HttpResponse:
+    """Language and theme, also of somebody who has not signed in."""
+    form = PreferencesForm(request.POST)
+    if not form.is_valid():
+        return HttpResponseBadRequest(_("There is no such language or theme."))
+    chosen = {name: form.chosen(name) for name in ("language", "theme")}
+    if isinstance(request.user, User):
+        preferences_save(user=request.user, **chosen)
+    answer = redirect(_next(request))
+    preferences_remember(answer, **chosen)
+    return answer
+
+
+@login_required
+@require_POST
+def team_switch(request: HttpRequest) -> HttpResponse:
+    """Shows the things of another team, or of all; a team that is not the person's is a 404."""
+    asked = request.POST.get("team", "")
+    if asked and asked not in [str(team.pk) for team in teams_of(request)]:
+        raise Http404
+    request.session[SESSION_TEAM] = int(asked) if asked else None
+    return redirect(_next(request))
+
+
+@login_required
+@never_cache
+@require_safe
+def settings_page(request: HttpRequest) -> HttpResponse:
+    return _settings(request, TokenForm(request.user))
+
+
+@login_required
+@never_cache
+@require_POST
+def token_new(request: HttpRequest) -> HttpResponse:
+    """The new token is in this one answer, and nowhere else ever."""
+    user = signed_in(request)
+    form = TokenForm(user, request.POST)
+    if not form.is_valid():
+        return _settings(request, form, status=422)
+    token, _expires_at = token_create(user=user, name=form.cleaned_data["name"])
+    return _settings(request, TokenForm(user), token=token, token_name=form.cleaned_data["name"])
+
+
+@login_required
+@require_POST
+def token_end(request: HttpRequest, pk: int) -> HttpResponse:
+    if token_revoke(user=signed_in(request), token_id=pk):
+        messages.success(request, _("The token was revoked."))
+    else:
+        messages.info(request, _("This token had been revoked already."))
+    return redirect("settings")
+
+
+def _settings(request: HttpRequest, form: TokenForm, status: int = 200, **context: Any) -> HttpResponse:
+    user = signed_in(request)
+    context |= {
+        "form": form,
+        "memberships": user.memberships.select_related("team").order_by("team__name"),
+        "tokens": user.api_tokens.order_by("name"),
+        "now": timezone.now(),
+        "days": settings.API_TOKEN_DAYS,
+        "languages": [(code, name) for code, name in settings.LANGUAGES],
+    }
+    return render(request, "teams/settings.html", context, status=status)
+
+
+def _next(request: HttpRequest) -> str:
+    """Where to go on: back to the page, if it is one of ours."""
+    address = request.POST.get("next", "")
+    ours = url_has_allowed_host_and_scheme(
+        address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return address if ours else "/"
