@@ -1,17 +1,25 @@
-"""One console for the tests that leave it as they found it."""
+"""One console for the tests that leave it as they found it, and one browser."""
 
 import itertools
 import os
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
+from tests.e2e.browser import started_browser
 from tests.e2e.stack import Console
 
 
 @pytest.fixture(scope="session")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     with Console(tmp_path_factory.mktemp("console") / "data") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with started_browser() as started:
         yield started
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Route, expect
 
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
 from pools.models import Pool
 from teams.models import User
+from tests.e2e.browser import in_browser, signed_in_page
 from tests.factories import (
-    PASSWORD,
     make_image,
     make_job,
     make_pool,
@@ -27,23 +25,7 @@ from tests.factories import (
     worker_spec,
 )
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(CHROMIUM is None, reason="no /usr/bin/chromium here"),
-]
-PATIENCE_MS = 20_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # the browser's event loop runs in this thread
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        yield browser
-        browser.close()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+pytestmark = in_browser
 
 
 @pytest.fixture
@@ -64,21 +46,8 @@ def alice(pool: Pool) -> User:
 @pytest.fixture
 def page(browser: Browser, live_server: Any, alice: User) -> Iterator[Page]:
     """The create page in the browser of somebody who has just signed in."""
-    context = browser.new_context(locale="en-GB", base_url=live_server.url)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    expect.set_options(timeout=PATIENCE_MS)
-    broken: list[str] = []
-    page.on("pageerror", lambda error: broken.append(str(error)))
-    page.on("console", lambda line: broken.append(line.text) if "Content Security" in line.text else None)
-    page.goto("/jobs/create/")
-    page.fill("#id_username", alice.username)
-    page.fill("#id_password", PASSWORD)
-    page.click("main button")
-    page.wait_for_url("**/jobs/create/")
-    yield page
-    context.close()
-    assert broken == []
+    with signed_in_page(browser, live_server.url, alice, "/jobs/create/") as page:
+        yield page
 
 
 def choose(page: Page, pool: Pool, gpus: int) -> None:
