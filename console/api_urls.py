@@ -31,6 +31,11 @@ urlpatterns = [
     path("jobs/<job:key>/events/", jobs.EventList.as_view(), name="api-job-events"),
     path("jobs/<job:key>/workers/", jobs.WorkerList.as_view(), name="api-job-workers"),
     path("jobs/<job:key>/workers/<int:rank>/log/", runs.WorkerLog.as_view(), name="api-worker-log"),
+    path(
+        "jobs/<job:key>/workers/<int:rank>/log/download/",
+        runs.WorkerLogDownload.as_view(),
+        name="api-worker-log-download",
+    ),
     path("jobs/<job:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),
     re_path("", NoSuchAddress.as_view()),
 ]

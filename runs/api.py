@@ -1,10 +1,10 @@
-"""REST: the logs of Workers."""
+"""REST: the logs of Workers, to read in parts or to download."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.types import OpenApiTypes
@@ -15,6 +15,7 @@ from rest_framework.request import Request
 
 from engines.base import EngineError, LogChunk
 from jobs.models import Job, Worker
+from runs.downloads import log_address
 from runs.logs import log_read
 from teams.rest import LARGEST, ApiView
 
@@ -22,10 +23,13 @@ DEFAULT_BYTES = 2**20
 MOST_BYTES = 8 * 2**20
 
 
-class LogParams(serializers.Serializer[Any]):
+class AttemptParams(serializers.Serializer[Any]):
     attempt = serializers.IntegerField(
         required=False, min_value=1, max_value=LARGEST, help_text="By default the latest."
     )
+
+
+class LogParams(AttemptParams):
     offset = serializers.IntegerField(
         required=False, min_value=0, max_value=LARGEST, help_text="The first byte."
     )
@@ -51,11 +55,26 @@ class LogUnreadable(exceptions.APIException):
     default_detail = _("The log cannot be read now; try again.")
 
 
-class WorkerLog(ApiView):
+class WorkerView(ApiView):
+    """What is about one Worker of a job that the caller may see."""
+
+    serializer_class = None
+
+    def find(self, request: Request, key: str, rank: int) -> tuple[Job, int]:
+        """The job, and the number of the attempt that is asked about."""
+        job: Job = get_object_or_404(
+            Job.objects.for_user(request.user).light().select_related("pool"), key=key
+        )
+        number: int = self.asked.get("attempt", job.attempt)
+        if number or rank >= job.shape.workers:  # before it was placed, a job has no Workers yet
+            get_object_or_404(Worker, attempt__job=job, attempt__number=number, rank=rank)
+        return job, number
+
+
+class WorkerLog(WorkerView):
     """The output of one Worker, byte by byte as it was written."""
 
     query = {"GET": LogParams}
-    serializer_class = None
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[Any, str]:
         """Errors are JSON whatever text the caller accepts."""
@@ -71,12 +90,7 @@ class WorkerLog(ApiView):
         }
     )
     def get(self, request: Request, key: str, rank: int) -> HttpResponse:
-        job: Job = get_object_or_404(
-            Job.objects.for_user(request.user).light().select_related("pool"), key=key
-        )
-        number = self.asked.get("attempt", job.attempt)
-        if number or rank >= job.shape.workers:  # before it was placed, a job has no Workers yet
-            get_object_or_404(Worker, attempt__job=job, attempt__number=number, rank=rank)
+        job, number = self.find(request, key, rank)
         chunk = self._read(job, number, rank)
         headers = {
             "X-Log-Offset": str(chunk.offset),
@@ -95,3 +109,22 @@ class WorkerLog(ApiView):
             return log_read(job=job, attempt=number, rank=rank, offset=offset, limit=limit)
         except EngineError as error:
             raise LogUnreadable from error
+
+
+class WorkerLogDownload(WorkerView):
+    """The whole output of one Worker, at an address for a few minutes that needs no token."""
+
+    query = {"GET": AttemptParams}
+
+    @extend_schema(
+        responses={
+            302: OpenApiResponse(
+                description="`Location` is where the bytes are. Follow it without the token. It answers "
+                "`Range`, `If-Range`, `If-None-Match` and HEAD, and 403 once it has expired: ask here anew.",
+            )
+        }
+    )
+    def get(self, request: Request, key: str, rank: int) -> HttpResponseRedirect:
+        job, number = self.find(request, key, rank)
+        address = log_address(user=request.user, job=job, attempt=number, rank=rank)
+        return HttpResponseRedirect(address, headers={"Cache-Control": "private, no-store"})

@@ -1,0 +1,52 @@
+"""Downloads: the page's way to a signed address, and the byte listener's answer there."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from engines.base import EngineError
+from jobs.models import Job, Worker
+from jobs.views.parts import fresh
+from runs.downloads import AddressExpired, AddressUnknown, log_address, log_open
+from runs.ranges import bytes_answer
+
+PLAIN = "text/plain; charset=utf-8"
+
+
+@login_required
+@require_safe
+@fresh
+def worker_log_download(request: HttpRequest, key: str, rank: int) -> HttpResponse:
+    """On to the log's signed address; `attempt` is the latest by default."""
+    job: Job = get_object_or_404(Job.objects.for_user(request.user).light(), key=key)
+    attempt = _attempt(request.GET.get("attempt"), job)
+    if attempt or rank >= job.shape.workers:  # before it was placed, a job has no Workers yet
+        get_object_or_404(Worker, attempt__job=job, attempt__number=attempt, rank=rank)
+    return HttpResponseRedirect(log_address(user=request.user, job=job, attempt=attempt, rank=rank))
+
+
+def _attempt(text: str | None, job: Job) -> int:
+    if not text:
+        return job.attempt
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise Http404
+    return int(text)
+
+
+@require_safe
+def log_bytes(request: HttpRequest, token: str) -> HttpResponseBase:
+    """A Worker's log, byte by byte. Whoever has the address may read it while it lasts."""
+    try:
+        return bytes_answer(request, log_open(token=token), PLAIN)
+    except AddressUnknown as error:
+        raise Http404 from error
+    except AddressExpired:
+        text = _("This address has expired. Go back to the log and download it from there again.")
+        return HttpResponse(text, status=403, content_type=PLAIN)
+    except EngineError:
+        return HttpResponse(_("The log cannot be read now; try again."), status=503, content_type=PLAIN)
