@@ -22,7 +22,7 @@ RUN DATA_DIR=/tmp/build DEMO=0 python manage.py compile_catalogues && rm -rf /tm
 
 USER trainyard
 VOLUME /data
-EXPOSE 8000
+EXPOSE 8000 8001
 # An init that passes signals on and reaps what a job leaves.
 ENTRYPOINT ["tini", "--"]
 CMD ["granian", "--interface", "wsgi", "console.wsgi:application", "--host", "0.0.0.0", "--port", "8000", \

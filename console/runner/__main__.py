@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from console import secret_files
 from console.runner import data_dir, leftovers, plan, redis_server
 from console.runner.config import Config, Refusal, read_config
-from console.runner.readiness import Greeter, check_port
+from console.runner.readiness import Greeter, check_ports
 from console.runner.supervisor import POLL_SECONDS, Stopped, Supervisor
 
 
@@ -32,7 +32,7 @@ def prepare(config: Config) -> None:
     """Clear what an earlier run left behind, and lay out DATA_DIR."""
     if count := leftovers.end_leftovers(config.data_dir):
         say(f"Ended {count} processes of an earlier run")
-    check_port(config.port)
+    check_ports(config)
     data_dir.make_private(config.log_dir)
     secret_files.ensure(config.data_dir)
 

@@ -14,12 +14,19 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Config:
-    """The runner's settings; `redis_url` is empty where the runner starts its own Redis."""
+    """The runner's settings; `redis_url` is empty where the runner starts its own Redis.
+
+    Pages are served at `port`, downloads at the one after it.
+    """
 
     port: int
     data_dir: Path
     redis_url: str
     demo: bool
+
+    @property
+    def files_port(self) -> int:
+        return self.port + 1
 
     @property
     def address(self) -> str:
@@ -43,6 +50,6 @@ def read_config(environ: Mapping[str, str]) -> Config:
 
 
 def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65535:
-        raise Refusal(f"PORT must be a number from 1 to 65535, not {text!r}.")
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65534:
+        raise Refusal(f"PORT must be a number from 1 to 65534, not {text!r}.")
     return int(text)

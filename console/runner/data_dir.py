@@ -51,5 +51,5 @@ def _who(config: Config, written: bytes) -> str:
         detail = "a process that is just starting"
     return (
         f"{config.data_dir} is in use by another run of Trainyard: {detail}.\n"
-        "End that one first, or start a second console beside it: DATA_DIR=var2 PORT=8001 make run"
+        "End that one first, or start a second console beside it: DATA_DIR=var2 PORT=8010 make run"
     )

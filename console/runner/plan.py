@@ -29,15 +29,23 @@ def steps(config: Config, env: Mapping[str, str]) -> list[ChildSpec]:
 
 def children(config: Config, env: Mapping[str, str]) -> list[ChildSpec]:
     """The programs that make up the running console."""
-    return [_web(config, env), *_workers(env)]
+    return [_web(config, env), _files(config, env), *_workers(env)]
 
 
 def _web(config: Config, env: Mapping[str, str]) -> ChildSpec:
-    return _python(
-        "web",
-        env,
-        *("-m", "granian", "--interface", "wsgi", "console.wsgi:application"),
-        *("--host", "127.0.0.1", "--port", str(config.port), "--workers", "2", "--blocking-threads", "8"),
+    served = _granian("console.wsgi:application", config.port)
+    return _python("web", env, *served, "--workers", "2", "--blocking-threads", "8")
+
+
+def _files(config: Config, env: Mapping[str, str]) -> ChildSpec:
+    """A download holds a thread for as long as its reader takes; one that waits costs next to nothing."""
+    served = _granian("console.files:application", config.files_port)
+    return _python("files", env, *served, "--workers", "1", "--blocking-threads", "64", "--http", "1")
+
+
+def _granian(application: str, port: int) -> tuple[str, ...]:
+    return (
+        *("-m", "granian", "--interface", "wsgi", application, "--host", "127.0.0.1", "--port", str(port)),
         *("--respawn-failed-workers", "--workers-kill-timeout", "5", "--no-ws"),
     )
 

@@ -1,4 +1,4 @@
-"""Whether the port is free, and whether the console answers on it."""
+"""Whether the ports are free, and whether the console answers on them."""
 
 import errno
 import http.client
@@ -11,8 +11,16 @@ _TELL_AFTER = 60.0
 _DEMO_TEXT = "Sign in as admin, alice or bob (one team), or carol (another); the password is: demo"
 
 
-def check_port(port: int) -> None:
-    """A Refusal that names the port, if it cannot be listened on."""
+def check_ports(config: Config) -> None:
+    """A Refusal that names the port, if one of the two cannot be listened on."""
+    after = config.files_port + 1
+    other = after if config.port >= 1024 and after < 65535 else 8010
+    way_out = f"Choose another: PORT={other} make run"
+    _check(config.port, "", way_out)
+    _check(config.files_port, " (PORT + 1, for downloads)", way_out)
+
+
+def _check(port: int, what: str, way_out: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -20,8 +28,7 @@ def check_port(port: int) -> None:
         except OSError as error:
             busy = error.errno == errno.EADDRINUSE
             reason = "is in use by another program" if busy else f"cannot be opened: {error.strerror}"
-            other = port + 1 if 1024 <= port < 65535 else 8001
-            raise Refusal(f"Port {port} {reason}. Choose another: PORT={other} make run") from error
+            raise Refusal(f"Port {port}{what} {reason}. {way_out}") from error
 
 
 class Greeter:
@@ -40,12 +47,14 @@ class Greeter:
         if self.ready or now < self._next_look:
             return []
         self._next_look = now + 0.5
-        if is_healthy(self._config.port):
+        parts = {"web": self._config.port, "files": self._config.files_port}
+        late = [name for name, port in parts.items() if not is_healthy(port)]
+        if not late:
             self.ready = True
             return self._greeting()
         if now - self._since > _TELL_AFTER and not self._told_late:
             self._told_late = True
-            return [f"Not ready after {_TELL_AFTER:.0f} s; see {self._config.log_dir}/web.log"]
+            return [f"Not ready after {_TELL_AFTER:.0f} s; see {self._config.log_dir}/{late[0]}.log"]
         return []
 
     def _greeting(self) -> list[str]:

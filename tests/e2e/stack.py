@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ import psutil
 import psycopg
 
 from console.runner.processes import tie_to_parent
+from console.runner.readiness import is_healthy
 from engines.base import AttemptKey
 from engines.local.engine import LocalEngine
 
@@ -35,7 +37,7 @@ class Console:
 
     def __init__(self, data_dir: Path, **env: str) -> None:
         self.data_dir = data_dir
-        self.port = free_port()
+        self.port = free_pair()
         kept = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL", "SANDBOX")}
         self.server = os.environ.get("DATABASE_URL", "")
         if self.server and "DATABASE_URL" not in env:
@@ -81,11 +83,8 @@ class Console:
         return True
 
     def answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.address}/healthz", timeout=5) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
+        """Whether both do: the pages and, on the next port, the downloads."""
+        return all(is_healthy(port) for port in (self.port, self.port + 1))
 
     def parts(self) -> list[psutil.Process]:
         """The runner and all its descendants; jobs' supervisors are none of them."""
@@ -203,10 +202,14 @@ def database_drop(server: str, url: str) -> None:
         connection.execute(f'DROP DATABASE IF EXISTS "{urlsplit(url).path[1:]}" WITH (FORCE)')
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_pair() -> int:
+    """A port that is free as the one after it is; none of those that the kernel gives to clients."""
+    while True:
+        port = random.randrange(20_000, 29_000, 2)
+        with socket.socket() as first, socket.socket() as second, suppress(OSError):
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 1))
+            return port
 
 
 def wait_until(

@@ -1,6 +1,7 @@
 """The runner with small stand-ins for the console's programs: `python -m tests.runner.stand_in`.
 
-web answers /healthz on PORT; worker starts a detached process, like a job's supervisor, and records it.
+web and files answer /healthz on PORT and the next; worker starts a detached process, like a job's
+supervisor, and records it.
 """
 
 import os
@@ -26,6 +27,16 @@ if os.fork() == 0:
     os._exit(0)
 http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
 """
+FILES = """
+import http.server, os
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *arguments):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"]) + 1), Handler).serve_forever()
+"""
 WORKER = """
 import os, subprocess, time
 path = os.environ["DATA_DIR"] + "/detached.pid"
@@ -37,7 +48,7 @@ time.sleep(120)
 
 
 def children(config, env):
-    programs = {"web": WEB, "worker": WORKER}
+    programs = {"web": WEB, "files": FILES, "worker": WORKER}
     return [ChildSpec(name, (sys.executable, "-c", code), env, ROOT) for name, code in programs.items()]
 
 

@@ -15,7 +15,7 @@ def test_a_relative_data_dir_is_beneath_the_project(tmp_path):
     assert read_config({"DATA_DIR": str(tmp_path)}).data_dir == tmp_path
 
 
-@pytest.mark.parametrize("port", ["0", "65536", "http", "-1", "８０００"])
+@pytest.mark.parametrize("port", ["0", "65535", "http", "-1", "８０００"])
 def test_a_port_that_is_none_is_refused(port):
     with pytest.raises(Refusal, match="PORT must be a number"):
         read_config({"PORT": port})
@@ -41,5 +41,5 @@ def test_children_get_the_callers_environment_and_no_secret_argument():
     assert env["DATABASE_URL"] == "postgres://u:mellon@h/d"
     assert (env["SANDBOX"], env["PORT"], env["REDIS_URL"]) == ("none", "8001", "unix:///r")
     planned = children(config, env)
-    assert [child.name for child in planned] == ["web", "worker", "slow", "beat"]
+    assert [child.name for child in planned] == ["web", "files", "worker", "slow", "beat"]
     assert not any("mellon" in word or "unix://" in word for child in planned for word in child.argv)

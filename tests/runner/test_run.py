@@ -12,15 +12,10 @@ from pathlib import Path
 import pytest
 
 from console.runner.config import ROOT
+from tests.e2e.stack import free_pair
 from tests.runner.conftest import is_alive, number_in, wait_for
 
 PATIENCE = 60.0  # a busy machine takes long to start Python; nothing waits longer than it must
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Run:
@@ -67,7 +62,7 @@ def runs(tmp_path):
     started: list[Run] = []
 
     def start(port: int | None = None, name: str = "var") -> Run:
-        started.append(Run(tmp_path / name, port or free_port()))
+        started.append(Run(tmp_path / name, port or free_pair()))
         return started[-1]
 
     yield start
@@ -79,7 +74,7 @@ def runs(tmp_path):
 
 
 def test_it_says_when_it_is_ready_and_how_to_sign_in(runs):
-    port = free_port()
+    port = free_pair()
     run = runs(port).wait_ready()
     assert f"Trainyard is ready: http://127.0.0.1:{port}" in run.said()
     wait_for(lambda: "the password is: demo" in run.said())
@@ -115,7 +110,7 @@ def test_killed_it_takes_its_children_along(runs):
 
 
 def test_after_a_kill_the_next_run_clears_what_is_left_and_starts(runs):
-    port = free_port()
+    port = free_pair()
     first = runs(port).wait_ready()
     orphan = number_in(first.data_dir / "web-child.pid")
     first.end(signal.SIGKILL)
@@ -126,14 +121,16 @@ def test_after_a_kill_the_next_run_clears_what_is_left_and_starts(runs):
     assert is_alive(number_in(first.data_dir / "detached.pid"))
 
 
-def test_a_busy_port_is_named_with_a_way_out(runs):
+@pytest.mark.parametrize(("after", "what"), [(0, ""), (1, " (PORT + 1, for downloads)")])
+def test_a_busy_port_is_named_with_a_way_out(runs, after, what):
+    port = free_pair()
     with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", port + after))
         other.listen()
-        port = other.getsockname()[1]
         run = runs(port)
         assert run.process.wait(timeout=PATIENCE) == 1
-    assert f"Port {port} is in use by another program. Choose another: PORT={port + 1} make run" in run.said()
+    said = f"Port {port + after}{what} is in use by another program. Choose another: PORT={port + 2} make run"
+    assert said in run.said()
 
 
 def test_data_dir_and_keys_are_for_the_owner_alone(runs):
