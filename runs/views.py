@@ -16,9 +16,9 @@ from django.views.decorators.http import require_safe
 
 from engines.base import EngineError, LogChunk, Protection
 from jobs.models import Job, Worker
-from teams.views import signed_in
 from runs.logs import log_read
 from runs.registry import engine_of
+from teams.views import signed_in
 
 TAIL_BYTES = 64 * 2**10
 LONG_LINE_BYTES = 16 * 2**10  # a line that goes on for longer is shown in pieces
