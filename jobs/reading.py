@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -69,6 +69,13 @@ def pool_facts(pool: Pool, grants: Sequence[Grant]) -> PoolFacts:
     """The pool as it is, whoever may use it; `grants` are all of it."""
     flavors = Flavor.objects.filter(pool=pool).order_by("name", "pk")
     specs = WorkerSpec.objects.filter(flavor__pool=pool, retired_at=None).order_by("gpus", "pk")
+    return pool_facts_of(pool, grants, flavors, specs)
+
+
+def pool_facts_of(
+    pool: Pool, grants: Iterable[Grant], flavors: Iterable[Flavor], specs: Iterable[WorkerSpec]
+) -> PoolFacts:
+    """The pool from rows that were read already, for one or for many pools at once."""
     return PoolFacts(
         id=pool.pk,
         name=pool.name,
