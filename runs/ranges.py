@@ -39,7 +39,8 @@ def bytes_answer(request: HttpRequest, source: Source, content_type: str) -> Htt
     """200, 206, 304, 412 or 416, as a file to save."""
     answer = Response(source, content_type=content_type, direct_passthrough=True)
     answer.set_etag(source.etag)
-    answer.last_modified = source.modified_at
+    if modified_at := source.modified_at:  # None would be sent as “now”
+        answer.last_modified = modified_at
     answer.content_length = source.size
     environ = _with_one_range(request)
     try:
