@@ -69,3 +69,12 @@ def team_of_session(*, teams: Sequence[Team], chosen: object) -> Team | None:
 
 def is_team_admin(*, user: User, team: Team) -> bool:
     return Membership.objects.filter(user=user, team=team, role=Role.ADMIN).exists()
+
+
+def admin_names(*, user: User, team: Team | None) -> list[str]:
+    """Whom to ask: the admins of the team, or of all teams of the user."""
+    teams = [team] if team else Team.objects.filter(memberships__user=user)
+    admins = User.objects.filter(
+        memberships__role=Role.ADMIN, memberships__team__in=teams, is_active=True
+    ).distinct()
+    return list(admins.order_by("username").values_list("username", flat=True))
