@@ -23,12 +23,22 @@ def test_the_workers_take_the_queues_that_the_runner_gives_them():
         assert wanted <= set(COMPOSE["services"][child.name]["command"])
 
 
+def test_downloads_have_the_threads_that_the_runner_gives_them():
+    argv = next(child.argv for child in children(read_config({}), {}) if child.name == "files")
+    command = COMPOSE["services"]["files"]["command"]
+    for option in ("--interface", "--workers", "--blocking-threads", "--http", "--port"):
+        assert argv[argv.index(option) + 1] == command[command.index(option) + 1], option
+    assert "console.files:application" in argv
+    assert "console.files:application" in command
+
+
 def test_production_has_no_demo_and_needs_its_password_from_outside():
-    for name in ("web", "worker", "slow", "beat", "prepare"):
+    for name in ("web", "files", "worker", "slow", "beat", "prepare"):
         environment = COMPOSE["services"][name]["environment"]
         assert (environment["PRODUCTION"], environment["DEMO"]) == ("1", "0")
         assert environment["SANDBOX"] is None, "a value would say that it is meant"
         assert "${POSTGRES_PASSWORD:?" in environment["DATABASE_URL"]
+        assert environment["FILES_URL"].startswith("${FILES_URL:?"), "browsers do not reach loopback"
 
 
 def test_every_variable_is_one_that_the_console_reads():
