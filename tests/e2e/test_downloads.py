@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from bench.downloads import measure
 from console.runner.readiness import is_healthy
 from teams.models import User
 from tests.e2e.browser import CHROMIUM, signed_in_page
@@ -116,6 +117,13 @@ def test_what_a_slow_reader_costs_is_bounded(console, long_log):
     with SlowReaders(address, 24):
         grown = sum(part.memory_info().rss for part in parts) - before
     assert grown < 24 * 6 * 2**20
+
+
+def test_the_benchmark_compares_what_it_says(console, long_log):
+    """In small: the form is recomputed on both sides, and the downloads are not over before it."""
+    result = measure(console, long_log, readers=4, rounds=1, seconds=0.5)
+    assert result.value > 0
+    assert "4 slow downloads" in result.note
 
 
 @pytest.mark.browser
