@@ -7,6 +7,7 @@ between pages are written as files (`compute.md#queue`), so that they also work 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +25,9 @@ from mdit_py_plugins.attrs import attrs_block_plugin, attrs_plugin
 
 FOLDER = Path(settings.BASE_DIR) / "docs" / "help"
 LANGUAGES = ("zh", "en")
+_BREAKS = re.compile(r"([_/=.]+)(?=\w)")
+_WIDE_MARK = re.compile(r"[\u3000-\u303f\uff00-\uffef]")
+_WIDE = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +149,21 @@ def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     markdown.use(attrs_plugin, allowed=["id"]).use(attrs_block_plugin, allowed=["id"])
     markdown.add_render_rule("fence", _fence)
+    markdown.add_render_rule("code_inline", _code_inline)
     markdown.add_render_rule("link_open", _link_open)
+    markdown.add_render_rule("softbreak", lambda _renderer, tokens, at, _options, _env: _joint(tokens, at))
     return markdown
 
 
 def _fence(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
     """Code scrolls sideways in itself, by keyboard too."""
     return f'<pre tabindex="0"><code>{escapeHtml(tokens[at].content)}</code></pre>\n'
+
+
+def _code_inline(renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
+    """A long word may break behind some of its signs, so that a table fits a phone."""
+    text = _BREAKS.sub(r"\1<wbr>", escapeHtml(tokens[at].content))
+    return f"<code{renderer.renderAttrs(tokens[at])}>{text}</code>"
 
 
 def _link_open(renderer: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
@@ -165,10 +177,12 @@ def _link_open(renderer: Any, tokens: Sequence[Token], at: int, options: Any, en
 def _sections(body: Sequence[Token]) -> Iterator[Section]:
     anchor, title = "", ""
     texts: list[str] = []
-    for token, inline in zip(body, [*body[1:], None], strict=True):
-        if token.type == "heading_open" and token.tag == "h2" and inline is not None:
+    before = None
+    for token in body:
+        heading, before = before, token
+        if heading and heading.type == "heading_open" and heading.tag == "h2":
             yield Section(anchor, title, " ".join(texts))
-            anchor, title, texts = str(token.attrGet("id") or ""), _plain(inline), []
+            anchor, title, texts = str(heading.attrGet("id") or ""), _plain(token), []
         elif token.type == "inline":
             texts.append(_plain(token))
         elif token.type == "fence":
@@ -187,5 +201,15 @@ def _anchors(body: Sequence[Token]) -> Iterator[tuple[str, str]]:
 
 def _plain(token: Token) -> str:
     """The text of an inline token, without its marks."""
-    breaks = {"softbreak": " ", "hardbreak": " "}
-    return "".join(breaks.get(child.type, child.content) for child in token.children or ())
+    children = token.children or []
+    return "".join(
+        _joint(children, at) if child.type == "softbreak" else child.content
+        for at, child in enumerate(children)
+    )
+
+
+def _joint(tokens: Sequence[Token], at: int) -> str:
+    """What stands for the end of a line within a paragraph: nothing between Chinese signs, else a blank."""
+    before, after = tokens[at - 1].content[-1:], tokens[at + 1].content[:1]
+    joins = _WIDE_MARK.match(before) or (_WIDE.match(before) and _WIDE.match(after))
+    return "" if joins else " "
