@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 
+from jobs.estimate import Estimate
 from jobs.models import STATE_LABELS
 from jobs.states import DeployStep, Framework, State
+from jobs.timeline import Phase
 
 STEP_LABELS = {
     DeployStep.ALLOCATE: gettext_lazy("allocate resources"),
@@ -27,7 +29,15 @@ PRIORITY_LABELS = {
     "low": pgettext_lazy("priority", "low"),
 }
 
+PHASE_LABELS = {
+    Phase.WAIT: pgettext_lazy("timeline", "queue"),
+    Phase.DEPLOY: pgettext_lazy("timeline", "deploy"),
+    Phase.RUN: pgettext_lazy("timeline", "run"),
+    Phase.STOP: pgettext_lazy("timeline", "stop"),
+}
+
 LAST_SIGNAL = 64
+MINUTE, HOUR, DAY = 60, 3600, 86400
 
 FINDINGS = {
     "required": gettext_lazy("This field is required."),
@@ -182,8 +192,42 @@ def capacity_text(data: Mapping[str, Any]) -> str:
     return text % {"wanted": workers, "size": size, "room": data["room"], "block": block}
 
 
+def promise_broken_text(judged: Estimate, *, shown: bool) -> str:
+    """Why nothing was created though no rule was broken: it would do worse than its sender was shown."""
+    place = judged.queue.position if judged.queue else 0
+    reason = reason_text(judged.reason.code, judged.reason.data) if judged.reason else ""
+    if shown:
+        text = _("Things have changed: this would now queue at place %(n)s. %(reason)s")
+    else:
+        text = _("This would not start at once but queue at place %(n)s. %(reason)s")
+    told = text % {"n": place, "reason": reason}
+    return f"{told} " + _("Nothing was created yet; press the button again if that is all right.")
+
+
 def gpus_text(gpus: int) -> str:
     return ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": gpus}
+
+
+def duration_text(seconds: int) -> str:
+    """A length of time by its two largest units."""
+    forms = duration_forms()
+    if seconds < MINUTE:
+        return forms["seconds"] % {"s": seconds}
+    if seconds < HOUR:
+        return forms["minutes"] % {"m": seconds // MINUTE, "s": seconds % MINUTE}
+    if seconds < DAY:
+        return forms["hours"] % {"h": seconds // HOUR, "m": seconds % HOUR // MINUTE}
+    return forms["days"] % {"d": seconds // DAY, "h": seconds % DAY // HOUR}
+
+
+def duration_forms() -> dict[str, str]:
+    """How lengths of time are written, by their largest unit: also for the page that counts on."""
+    return {
+        "seconds": pgettext("duration", "%(s)s s"),
+        "minutes": pgettext("duration", "%(m)s m %(s)s s"),
+        "hours": pgettext("duration", "%(h)s h %(m)s m"),
+        "days": pgettext("duration", "%(d)s d %(h)s h"),
+    }
 
 
 def event_text(code: str, data: Mapping[str, Any]) -> str:

@@ -3,14 +3,17 @@
 from django.urls import path
 
 from jobs import converters  # noqa: F401  # <job:key>
-from jobs.views import create, detail, listing
+from jobs.views import create, detail, listing, pool_parts, progress
 
 urlpatterns = [
     path("jobs/", listing.job_list, name="jobs"),
     path("jobs/states/", listing.states, name="job-states"),
-    path("jobs/create/", create.create, name="job-create"),
     path("jobs/estimate/", create.estimate, name="job-estimate"),
     path("jobs/<job:key>/", detail.job_page, name="job"),
     path("jobs/<job:key>/live/", detail.job_live, name="job-live"),
+    path("jobs/<job:key>/progress/", progress.job_progress, name="job-progress"),
     path("jobs/<job:key>/stop/", detail.job_stop_view, name="job-stop"),
+    path("jobs/pools/<int:pk>/occupancy/", pool_parts.occupancy, name="pool-occupancy"),
+    path("jobs/pools/<int:pk>/queue/", pool_parts.queue, name="pool-queue"),
+    path("jobs/pools/<int:pk>/nodes/", pool_parts.nodes, name="pool-nodes"),
 ]

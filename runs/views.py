@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
@@ -25,6 +27,7 @@ LONG_LINE_BYTES = 16 * 2**10  # a line that goes on for longer is shown in piece
 NOT_CHANGED = 204
 FAR_BEHIND_BYTES = 2**20
 SHOWN_WORKERS = 64
+MOST_TAIL_LINES = 200
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
@@ -54,13 +57,19 @@ def protection(request: HttpRequest) -> dict[str, Protection]:
 
 @require_safe
 def worker_log(request: HttpRequest, key: str, rank: int) -> HttpResponse:
-    """The end of a Worker's log. The page asks again from where it ended (`offset`) and adds to it."""
+    """The end of a Worker's log. The page asks again from where it ended (`offset`) and adds to it.
+
+    `worker` leads on to another Worker; `tail` asks for the last lines only, as a part of another page.
+    """
     if not request.user.is_authenticated:
         return HttpResponse(status=401) if _is_part(request) else redirect_to_login(request.path)
     jobs = Job.objects.for_user(signed_in(request)).light().select_related("pool")
     job = get_object_or_404(jobs, key=key)
     asked, offset = _number(request.GET.get("attempt")), _number(request.GET.get("offset"))
     attempt = asked or job.attempt
+    other = _number(request.GET.get("worker"))
+    if other is not None:
+        return redirect(_address(job, other, attempt))
     ranks = Worker.objects.filter(attempt__job=job, attempt__number=attempt).order_by("rank")
     if (rank or attempt != job.attempt) and not ranks.filter(rank=rank).exists():
         raise Http404
@@ -68,23 +77,50 @@ def worker_log(request: HttpRequest, key: str, rank: int) -> HttpResponse:
     if offset is not None and (chunk is None or _nothing_new(chunk, request.GET.get("size"))):
         return HttpResponse(status=NOT_CHANGED)
     chunk = chunk or LogChunk(b"", 0, 0, complete=False)
+    if "tail" in request.GET:
+        return _tail(request, chunk)
     adds = offset is not None and (asked, offset) == (attempt, chunk.offset)
     log = log_part(chunk, fresh=not adds)
     context = {
         "job": job,
         "rank": rank,
         "attempt": attempt,
-        "workers": list(ranks.values_list("rank", flat=True)[:SHOWN_WORKERS]),
+        "place": f"{attempt}-{rank}",
         "log": log,
         "adds": adds,
-        "place": f"{attempt}-{rank}",
         "next": urlencode({"attempt": attempt, "offset": log.offset, "size": log.size}),
     }
-    return _answer(request, context, polled=offset is not None)
+    return _answer(request, context | ({} if adds else _choices(job, ranks)), polled=offset is not None)
+
+
+def _address(job: Job, rank: int, attempt: int) -> str:
+    return reverse("worker-log", args=[job.key, rank]) + f"?attempt={attempt}"
+
+
+def _choices(job: Job, ranks: QuerySet[Worker]) -> dict[str, Any]:
+    """The runs and Workers whose logs there are; of very many Workers the first."""
+    shown = list(ranks.values_list("rank", flat=True)[: SHOWN_WORKERS + 1])
+    return {
+        "workers": shown[:SHOWN_WORKERS],
+        "more_workers": len(shown) > SHOWN_WORKERS,
+        "last_rank": job.shape.workers - 1,
+        "attempts": range(1, job.attempt + 1),
+    }
+
+
+def _tail(request: HttpRequest, chunk: LogChunk) -> HttpResponse:
+    """The last lines of a log."""
+    lines = min(_number(request.GET["tail"]) or 0, MOST_TAIL_LINES)
+    log = log_part(chunk, fresh=True)
+    shown = (log.lines + log.last).rstrip("\n").split("\n")[-lines:] if lines else []
+    answer = render(request, "runs/tail.html", {"text": "\n".join(shown)})
+    answer["Cache-Control"] = "no-store"
+    return answer
 
 
 def _is_part(request: HttpRequest) -> bool:
-    return bool(request.headers.get("HX-Request"))
+    headers = request.headers
+    return "HX-Request" in headers and "HX-History-Restore-Request" not in headers
 
 
 def _answer(request: HttpRequest, context: dict[str, Any], polled: bool) -> HttpResponse:

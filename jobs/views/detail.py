@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from django.contrib import messages
@@ -10,38 +9,23 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.findings import Finding
-from jobs.models import Attempt, Job
+from jobs.models import Job
 from jobs.private import private_read
-from jobs.querysets import JobQuerySet
-from jobs.reading import job_waiting
 from jobs.services import job_stop, may_stop
 from jobs.spec import EnvVar, JobSpec
-from jobs.states import DeployStep, State
-from jobs.texts import (
-    FRAMEWORK_LABELS,
-    PRIORITY_LABELS,
-    event_text,
-    finding_text,
-    reason_text,
-    state_label,
-    step_label,
-)
-from jobs.views.parts import fresh, part
-from teams.views import signed_in
+from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, duration_forms, finding_text
+from jobs.views.parts import NOT_CHANGED, address_back, fresh, part, rendered, wants_part
+from jobs.views.standing import events_shown, jobs_shown, log_rank, standing, workers_shown
 from teams.models import User
+from teams.views import signed_in
 
-NOT_CHANGED = 204
-SHOWN_WORKERS = 64
-
-
-def _jobs(user: User) -> JobQuerySet:
-    jobs: JobQuerySet = Job.objects.for_user(user).shown().select_related("creator", "team")
-    return jobs
+LIVE_PARTS = ("head", "actions", "trouble", "timeline", "workers", "events")
 
 
 @fresh
@@ -49,75 +33,74 @@ def _jobs(user: User) -> JobQuerySet:
 @require_safe
 def job_page(request: HttpRequest, key: str) -> HttpResponse:
     user = signed_in(request)
-    job = get_object_or_404(_jobs(user), key=key)
-    context = _live(job, user) | _asked(job, user)
-    context["seen"] = _digest(context)
-    context["log_rank"] = _telling_rank(job, context["attempt"])
+    job = get_object_or_404(jobs_shown(user), key=key)
+    context = _live(job, user)
+    shown = _rendered(context)
+    context |= _asked(job, user) | {
+        "parts": {name: html for name, (html, _version) in shown.items()},
+        "seen": _versions(shown),
+        "log_rank": log_rank(job, context["attempt"]),
+        "forms": duration_forms(),
+    }
     return render(request, "jobs/detail.html", context)
 
 
 @part
 @require_safe
 def job_live(request: HttpRequest, key: str) -> HttpResponse:
-    """What changes while a job lives. Nothing to swap while it is as the page has it."""
+    """The parts that are not as the page has them (`seen`), so that nothing else moves on it."""
     user = signed_in(request)
-    context = _live(get_object_or_404(_jobs(user).light(), key=key), user) | {"polled": True}
-    context["seen"] = _digest(context)
-    if request.GET.get("seen") == context["seen"]:
+    context = _live(get_object_or_404(jobs_shown(user).light(), key=key), user)
+    shown = _rendered(context)
+    seen = dict(zip(LIVE_PARTS, request.GET.get("seen", "").split("."), strict=False))
+    changed = [(name, html) for name, (html, version) in shown.items() if seen.get(name) != version]
+    if not changed:
         return HttpResponse(status=NOT_CHANGED)
-    return render(request, "jobs/detail.html#live", context)
+    return render(request, "jobs/detail/live.html", context | {"changed": changed, "seen": _versions(shown)})
 
 
+@fresh
 @login_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def job_stop_view(request: HttpRequest, key: str) -> HttpResponse:
+    """Asks first, in a dialog or on a page of its own; a POST stops, once however often it is sent."""
     user = signed_in(request)
-    job = get_object_or_404(_jobs(user).light(), key=key)
+    job = get_object_or_404(jobs_shown(user).light(), key=key)
     if not may_stop(user=user, job=job):
         raise PermissionDenied
+    if request.method != "POST":
+        return _question(request, job)
     ended_before = job.finished
     job = job_stop(job=job, actor=user)
     if ended_before:
         messages.info(request, _("The job had ended already."))
     else:
         messages.success(request, _("Stopped.") if job.finished else _("The job is being stopped."))
-    return redirect("job", key=key)
+    return redirect(address_back(request, request.POST.get("next", ""), reverse("job", args=[key])))
+
+
+def _question(request: HttpRequest, job: Job) -> HttpResponse:
+    """In a dialog it is asked above the page to which one then comes back."""
+    asked_on = request.headers.get("HX-Current-URL") or request.GET.get("next", "")
+    back = address_back(request, asked_on, reverse("job", args=[job.key]))
+    template = "jobs/stop/question.html" if wants_part(request) else "jobs/stop.html"
+    answer = render(request, template, {"job": job, "back": back})
+    patch_vary_headers(answer, ["HX-Request"])
+    return answer
 
 
 def _live(job: Job, user: User) -> dict[str, Any]:
-    attempt = job.attempts.filter(number=job.attempt).first() if job.attempt else None
-    waiting = job_waiting(job) if job.state == State.QUEUED and not job.stopping else None
-    return {
-        "job": job,
-        "state_label": state_label(job.state, job.stopping),
-        "steps": _steps(job),
-        "reason": reason_text(job.reason["code"], job.reason["data"]) if job.reason else "",
-        "place": waiting[0] if waiting else None,
-        "waits_for": reason_text(waiting[1].code, waiting[1].data) if waiting and waiting[1] else "",
-        "may_stop": not job.finished and not job.stopping and may_stop(user=user, job=job),
-        "attempt": attempt,
-        "workers": list(attempt.workers.order_by("rank")[:SHOWN_WORKERS]) if attempt else [],
-        "worker_count": job.shape.workers,
-        "events": [
-            {"at": e.at, "text": event_text(e.code, e.data), "actor": e.actor}
-            for e in job.events.select_related("actor").order_by("-pk")[:200]
-        ],
-    }
+    context = standing(job, user)
+    return context | workers_shown(context["attempt"]) | {"events": events_shown(job)}
 
 
-def _telling_rank(job: Job, attempt: Attempt | None) -> int:
-    """The Worker whose log is shown first: the one that made the job fail, if one did."""
-    rank = job.reason["data"].get("rank", 0) if job.reason and job.state == State.FAILED else 0
-    return rank if rank and attempt and attempt.workers.filter(rank=rank).exists() else 0
+def _rendered(context: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """The live parts, each with a name for what it shows."""
+    return {name: rendered(f"jobs/detail/{name}.html", context) for name in LIVE_PARTS}
 
 
-def _steps(job: Job) -> list[dict[str, Any]]:
-    """The deploy steps with the one that is under way; empty unless the job is deploying."""
-    if job.state != State.DEPLOYING:
-        return []
-    names = [str(step) for step in DeployStep]
-    at = names.index(job.deploy_step) if job.deploy_step in names else 0
-    return [{"label": step_label(n), "done": i < at, "now": i == at} for i, n in enumerate(names)]
+def _versions(shown: dict[str, tuple[str, str]]) -> str:
+    return ".".join(version for _html, version in shown.values())
 
 
 def _asked(job: Job, user: User) -> dict[str, Any]:
@@ -144,9 +127,3 @@ def _env(job: Job, spec: JobSpec, user: User) -> list[EnvVar]:
 def _finding(data: dict[str, Any]) -> Finding:
     text = finding_text(data["code"], data["data"])
     return Finding(data["code"], data["field"], data["level"], {"text": text})
-
-
-def _digest(context: dict[str, Any]) -> str:
-    """Names what the live part shows, so that an unchanged one is not swapped under the reader's hands."""
-    shown = render_to_string("jobs/detail.html#moving", context)  # without the request: its CSRF token varies
-    return hashlib.sha256(shown.encode()).hexdigest()[:16]

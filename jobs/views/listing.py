@@ -1,26 +1,33 @@
-"""The list of jobs, and the live state of its rows."""
+"""The list of jobs, and what changes in it while somebody looks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q
+from django.db.models import Exists, OuterRef, Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.http import urlencode
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job, JobTag
 from jobs.querysets import JobQuerySet
 from jobs.states import State
-from jobs.texts import state_label
-from jobs.views.parts import fresh, part
-from teams.views import signed_in
+from jobs.texts import duration_forms, state_label
+from jobs.views.filters import JobFilter
+from jobs.views.parts import NOT_CHANGED, POLL_HTTP_STOP, fresh, part, viewer_zone, wants_part
+from jobs.views.rows import Poll, rows_of
+from pools.models import Grant, Pool
+from teams.models import Membership, User
+from teams.views import chosen_team, signed_in
 
 PAGE_SIZE = 20
-MOST_STATES = 100  # keys in one question for states
-POLL_HTTP_STOP = 286  # htmx's word for “do not ask again”
+MOST_STATES = 100  # rows in one question for states
+MOST_COUNTED = 1000
+MOST_CHOICES = 200
 
 
 @fresh
@@ -28,74 +35,126 @@ POLL_HTTP_STOP = 286  # htmx's word for “do not ask again”
 @require_safe
 def job_list(request: HttpRequest) -> HttpResponse:
     """Newest first; the next page begins after the last row of this one, so new jobs shift nothing."""
-    mine = Job.objects.for_user(signed_in(request))
-    search, state = request.GET.get("search", "").strip(), request.GET.get("state", "")
-    found = _searched(mine, search)
-    counts = dict(found.order_by().values_list("state").annotate(n=Count("pk")))
-    state = state if state in set(State) else ""
-    rows = _page(found.filter(state=state) if state else found, request.GET.get("before", ""))
-    more = rows[PAGE_SIZE:]
-    rows = rows[:PAGE_SIZE]
+    user, asked = signed_in(request), JobFilter.of(request.GET)
+    all_jobs, found = _found(request, asked)
+    before = _border(request.GET.get("before", ""))
+    jobs = _page(found.filter(state=asked.state) if asked.state else found, before)
+    more, jobs = jobs[PAGE_SIZE:], jobs[:PAGE_SIZE]
+    rows = rows_of(jobs, user, asked, timezone.now())
+    live = [(row.job.key, row.version) for row in rows if not row.job.finished]
     context = {
-        "jobs": rows,
-        "live_keys": ",".join(job.key for job in rows if not job.finished),
-        "search": search,
-        "state": state,
-        "paged": "before" in request.GET,
-        "tabs": _tabs(counts, search, state),
-        "next": _address(state=state, search=search, before=rows[-1].key) if more else "",
-        "first": _address(state=state, search=search),
-        "any": bool(rows) or mine.exists(),
+        "rows": rows,
+        "poll": Poll(asked, live, newest=rows[0].job.key if rows and not before else ""),
+        "asked": asked,
+        "paged": before is not None,
+        "tabs": _tabs(found, asked),
+        "next": asked.address(before=jobs[-1].key) if more else "",
+        "first": asked.address(),
+        "everyone": asked.with_(mine="").address(),
+        "own": asked.with_(mine="1", creator="").address(),
+        "without_tag": asked.with_(tag="").address(),
+        "here": asked.address(before=request.GET.get("before", "") if before else ""),
+        "any": bool(rows) or all_jobs.exists(),
+        "all_teams": chosen_team(request) is None,
+        "forms": duration_forms(),
+        "zone": viewer_zone(request).key,
     }
-    return render(request, "jobs/list.html", context)
+    return _answer(request, context)
+
+
+def _answer(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """For htmx only what a filter changes, with the address that says so; else a whole page."""
+    if wants_part(request):
+        answer = render(request, "jobs/list/part.html", context)
+        answer["HX-Push-Url"] = reverse("jobs") + context["here"]
+    else:
+        answer = render(request, "jobs/list.html", context | _choices(request, context["asked"]))
+    patch_vary_headers(answer, ["HX-Request"])
+    return answer
 
 
 @part
 @require_safe
 def states(request: HttpRequest) -> HttpResponse:
-    """The state cells of the rows on somebody's screen; asks to stop when nothing can change any more."""
+    """The rows on somebody's screen that have changed, and how many jobs are new; asks to stop when nothing
+    can change any more."""
+    user, asked = signed_in(request), JobFilter.of(request.GET)
     keys = request.GET.get("keys", "").split(",")[:MOST_STATES]
-    jobs = list(Job.objects.for_user(signed_in(request)).light().filter(key__in=keys))
-    ended = all(job.finished for job in jobs)
-    return render(
-        request,
-        "jobs/list.html#states",
-        {"jobs": jobs, "live": True},
-        status=POLL_HTTP_STOP if ended else 200,
-    )
+    seen = dict(zip(keys, request.GET.get("seen", "").split(","), strict=False))
+    jobs = Job.objects.for_user(user).light().filter(key__in=keys).order_by("-pk")
+    rows = rows_of(jobs, user, asked, timezone.now())
+    newest = request.GET.get("newest", "")
+    news = _news(request, asked, newest)
+    changed = [row for row in rows if seen.get(row.job.key) != row.version]
+    live = [(row.job.key, row.version) for row in rows if not row.job.finished]
+    if live and not changed and str(news or "") == request.GET.get("news", ""):
+        return HttpResponse(status=NOT_CHANGED)
+    poll = Poll(asked, live, newest, news)
+    context = {"rows": changed, "poll": poll, "first": asked.address(), "live": True}
+    status = 200 if live else POLL_HTTP_STOP
+    return render(request, "jobs/list/states.html", context, status=status)
 
 
-def _searched(jobs: JobQuerySet, search: str) -> JobQuerySet:
-    if not search:
-        return jobs
-    tagged = Exists(JobTag.objects.filter(job=OuterRef("pk"), name__icontains=search))
-    words = Q(name__icontains=search) | Q(key=search) | Q(tagged)
-    return jobs.filter(words | Q(creator__username__iexact=search))
+def _found(request: HttpRequest, asked: JobFilter) -> tuple[JobQuerySet, JobQuerySet]:
+    """All jobs of the team that is shown, and those of them that are asked for, but for their state."""
+    user, team = signed_in(request), chosen_team(request)
+    jobs = Job.objects.for_user(user)
+    if team is not None:
+        jobs = jobs.filter(team=team)
+    return jobs, asked.but_state(jobs, user, viewer_zone(request), timezone.now())
 
 
-def _page(jobs: JobQuerySet, before: str) -> list[Any]:
-    if before:
-        border = Job.objects.filter(key=before).values_list("pk", flat=True).first()
-        jobs = jobs.filter(pk__lt=border or 0)
+def _border(before: str) -> int | None:
+    """None where there is no such job: the first page."""
+    return Job.objects.filter(key=before).values_list("pk", flat=True).first() if before else None
+
+
+def _page(jobs: JobQuerySet, before: int | None) -> list[Any]:
+    if before is not None:
+        jobs = jobs.filter(pk__lt=before)
     tags = Prefetch("tags", JobTag.objects.order_by("pk"))
-    rows = jobs.light().shown().select_related("creator").prefetch_related(tags).order_by("-pk")
+    rows = jobs.light().shown().select_related("creator", "team").prefetch_related(tags).order_by("-pk")
     return list(rows[: PAGE_SIZE + 1])
 
 
-def _tabs(counts: dict[str, int], search: str, chosen: str) -> list[dict[str, Any]]:
-    """The filters by state, each with its number of jobs; the empty state stands for all."""
-    numbers = {"": sum(counts.values()), **{str(s): counts.get(s, 0) for s in State}}
+def _news(request: HttpRequest, asked: JobFilter, newest: str) -> int:
+    """How many jobs that are asked for are younger than the youngest on the screen."""
+    border = _border(newest)
+    if border is None:
+        return 0
+    _all_jobs, found = _found(request, asked)
+    found = found.filter(state=asked.state) if asked.state else found
+    return found.filter(pk__gt=border).order_by()[:MOST_CHOICES].count()
+
+
+def _tabs(found: JobQuerySet, asked: JobFilter) -> list[dict[str, Any]]:
+    """The filters by state, each with its number of jobs, up to a bound; the empty state stands for all."""
+    counts = {str(s): found.filter(state=s).order_by()[:MOST_COUNTED].count() for s in State}
+    numbers = {"": sum(counts.values()), **counts}
     return [
         {
             "state": state,
             "label": state_label(state) if state else "",
-            "count": count,
-            "address": _address(state=state, search=search),
-            "chosen": state == chosen,
+            "count": f"{MOST_COUNTED - 1}+" if count >= MOST_COUNTED else str(count),
+            "address": asked.with_(state=state).address(),
+            "chosen": state == asked.state,
         }
         for state, count in numbers.items()
     ]
 
 
-def _address(**query: str) -> str:
-    return "?" + urlencode({name: value for name, value in query.items() if value})
+def _choices(request: HttpRequest, asked: JobFilter) -> dict[str, Any]:
+    """Pools and people to choose from; what is chosen already is always among them."""
+    user, team = signed_in(request), chosen_team(request)
+    teams = [team.pk] if team else list(Membership.objects.filter(user=user).values_list("team", flat=True))
+    granted = Exists(Grant.objects.filter(pool=OuterRef("pk"), team__in=teams))
+    member = Exists(Membership.objects.filter(user=OuterRef("pk"), team__in=teams))
+    pools = Pool.objects.filter(granted).order_by("name", "pk").values_list("pk", "name")
+    people = User.objects.filter(member).order_by("username").values_list("username", flat=True)
+    names = list(people[:MOST_CHOICES])
+    offered = [(str(pk), name) for pk, name in pools[:MOST_CHOICES]]
+    if asked.pool and asked.pool not in dict(offered):
+        offered.append((asked.pool, f"#{asked.pool}"))
+    if asked.creator and asked.creator not in names:
+        names.append(asked.creator)
+    return {"pools": offered, "people": names}

@@ -1,0 +1,86 @@
+"""A job's life as intervals, one after the other without gap: waiting, deploying, running, being stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    WAIT = "wait"
+    DEPLOY = "deploy"
+    RUN = "run"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt: when it got its GPUs, when its command began, when all of it was over."""
+
+    number: int
+    placed_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """The times of a job; `runs` in order of their numbers."""
+
+    created_at: datetime
+    runs: Sequence[Run] = ()
+    stop_requested_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """`run` is the attempt it belongs to: for a wait the one that follows. Open while `end` is None."""
+
+    phase: Phase
+    run: int
+    begin: datetime
+    end: datetime | None
+
+    def lasts(self, now: datetime) -> timedelta:
+        """Never negative, whatever the clocks say."""
+        return max((self.end or now) - self.begin, timedelta())
+
+
+def timeline(life: Life) -> tuple[Interval, ...]:
+    """The intervals from creation to end; the last one is open while the job lives."""
+    return tuple(_stopped(list(_intervals(life)), life.stop_requested_at))
+
+
+def waiting_since(life: Life) -> datetime:
+    """Since when a job that waits now has waited: its creation, or the end of its last run."""
+    return next((run.ended_at for run in reversed(life.runs) if run.ended_at), life.created_at)
+
+
+def _intervals(life: Life) -> Iterator[Interval]:
+    begin = life.created_at
+    for run in life.runs:
+        yield Interval(Phase.WAIT, run.number, begin, run.placed_at)
+        over = run.ended_at or life.ended_at
+        yield Interval(Phase.DEPLOY, run.number, run.placed_at, run.started_at or over)
+        if run.started_at is not None:
+            yield Interval(Phase.RUN, run.number, run.started_at, over)
+        if over is None:
+            return
+        begin = over
+    if life.ended_at is None or begin < life.ended_at:
+        yield Interval(Phase.WAIT, len(life.runs) + 1, begin, life.ended_at)
+
+
+def _stopped(intervals: list[Interval], asked: datetime | None) -> Iterator[Interval]:
+    """Cuts what was under way when the stop was asked for in two."""
+    for one in intervals:
+        placed = one.phase in (Phase.DEPLOY, Phase.RUN)
+        if asked is None or not placed or asked < one.begin or (one.end is not None and one.end <= asked):
+            yield one
+            continue
+        yield Interval(one.phase, one.run, one.begin, asked)
+        yield Interval(Phase.STOP, one.run, asked, one.end)
+        asked = None

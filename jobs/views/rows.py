@@ -1,0 +1,94 @@
+"""What a row of the list shows of a job, and how one tells that a row on the screen is out of date."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jobs.models import Job
+from jobs.states import Priority, State
+from jobs.texts import reason_text, state_label
+from jobs.views.filters import JobFilter
+from jobs.views.parts import Lasting
+from teams.models import Membership, User
+from teams.roles import Role
+
+PRIORITY_MARKS = {Priority.HIGH: "high", Priority.LOW: "low"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`waited` and `ran` are None where there is no such time; `strays` says that the job has come to a
+    state that the list was not asked for."""
+
+    job: Job
+    label: str
+    look: str
+    note: str
+    waited: Lasting | None
+    ran: Lasting | None
+    log_rank: int
+    may_stop: bool
+    strays: bool
+
+    @property
+    def mark(self) -> str:
+        return PRIORITY_MARKS.get(Priority(self.job.priority), "")
+
+    @property
+    def version(self) -> str:
+        """Changes with whatever the row shows, but for the time that the page counts on by itself."""
+        job = self.job
+        times = (job.eligible_at, job.started_at, job.ended_at)
+        shown = (self.look, self.note, job.attempt, job.exit_code, self.may_stop, self.strays, times)
+        return hashlib.sha256(repr(shown).encode()).hexdigest()[:6]
+
+
+def rows_of(jobs: Iterable[Job], user: User, asked: JobFilter, now: datetime) -> list[Row]:
+    admin = Membership.objects.filter(user=user, role=Role.ADMIN).values_list("team", flat=True)
+    teams = set(admin)
+    return [_row(job, job.creator_id == user.pk or job.team_id in teams, asked, now) for job in jobs]
+
+
+def _row(job: Job, mine: bool, asked: JobFilter, now: datetime) -> Row:
+    waits, began = job.state == State.QUEUED, job.started_at
+    return Row(
+        job=job,
+        label=state_label(job.state, job.stopping),
+        look="stopping" if job.stopping else job.state,
+        note=reason_text(job.reason["code"], job.reason["data"]) if job.reason else "",
+        waited=Lasting.of(job.eligible_at, None, now) if waits else None,
+        ran=Lasting.of(began, job.ended_at, now) if began and not waits else None,
+        log_rank=telling_rank(job),
+        may_stop=mine and not job.finished and not job.stopping,
+        strays=bool(asked.state) and asked.state != job.state,
+    )
+
+
+def telling_rank(job: Job) -> int:
+    """The Worker whose log tells most: the one that made the job fail, if one did."""
+    data: dict[str, Any] = job.reason["data"] if job.reason and job.state == State.FAILED else {}
+    rank = data.get("rank", 0)
+    return rank if isinstance(rank, int) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What the list asks again and again. `newest` is the youngest job that it shows on its first page;
+    jobs after it are only counted."""
+
+    asked: JobFilter
+    rows: Sequence[tuple[str, str]]
+    newest: str = ""
+    news: int = 0
+
+    @property
+    def address(self) -> str:
+        """Empty where nothing on the screen can change any more."""
+        if not self.rows:
+            return ""
+        seen = {"keys": ",".join(key for key, _ in self.rows), "seen": ",".join(v for _, v in self.rows)}
+        return self.asked.address(**seen, newest=self.newest, news=str(self.news or ""))

@@ -1,0 +1,151 @@
+"""Where a job stands, as its page and the progress in the list show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.utils import timezone
+
+from jobs.models import Attempt, Job, Worker
+from jobs.querysets import JobQuerySet
+from jobs.reading import job_waiting
+from jobs.services import may_stop
+from jobs.states import DeployStep, State
+from jobs.texts import PHASE_LABELS, event_text, reason_text, state_label, step_label
+from jobs.timeline import Interval, Life, Phase, Run, timeline, waiting_since
+from jobs.views.parts import Lasting
+from jobs.views.rows import telling_rank
+from teams.models import User
+
+SHOWN_WORKERS = 64
+SHOWN_EVENTS = 200
+UNFOLDED_WORKERS = 8
+
+
+def jobs_shown(user: User) -> JobQuerySet:
+    jobs: JobQuerySet = Job.objects.for_user(user).shown().select_related("creator", "team")
+    return jobs
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a job failed. `worker` is the one that failed first; None if none was, or it is not known."""
+
+    text: str
+    attempt: int
+    worker: Worker | None
+
+
+def standing(job: Job, user: User) -> dict[str, Any]:
+    """Context of all that changes while a job lives, but for Workers and events."""
+    now = timezone.now()
+    attempts = list(job.attempts.order_by("number"))
+    waiting = job_waiting(job) if job.state == State.QUEUED and not job.stopping else None
+    life = _life(job, attempts)
+    reason = reason_text(job.reason["code"], job.reason["data"]) if job.reason else ""
+    failed = job.state == State.FAILED
+    return {
+        "job": job,
+        "state_label": state_label(job.state, job.stopping),
+        "look": "stopping" if job.stopping else job.state,
+        "lasting": _lasting(job, life, now),
+        "steps": deploy_steps(job),
+        "phases": _phases(job, life, now),
+        "reason": "" if failed else reason,
+        "failure": _failure(job, attempts, reason) if failed else None,
+        "place": waiting[0] if waiting else None,
+        "waits_for": reason_text(waiting[1].code, waiting[1].data) if waiting and waiting[1] else "",
+        "waited": Lasting.of(waiting_since(life), None, now) if waiting else None,
+        "may_stop": not job.finished and not job.stopping and may_stop(user=user, job=job),
+        "attempt": attempts[-1] if attempts else None,
+    }
+
+
+def workers_shown(attempt: Attempt | None) -> dict[str, Any]:
+    """The Workers of an attempt, those that failed first; most of them folded."""
+    workers = list(_failing_first(attempt)[:SHOWN_WORKERS]) if attempt else []
+    return {
+        "workers": workers[:UNFOLDED_WORKERS],
+        "folded_workers": workers[UNFOLDED_WORKERS:],
+        "shown_workers": len(workers),
+    }
+
+
+def events_shown(job: Job) -> list[dict[str, Any]]:
+    events = job.events.select_related("actor").order_by("-pk")[:SHOWN_EVENTS]
+    return [{"at": e.at, "text": event_text(e.code, e.data), "actor": e.actor} for e in events]
+
+
+def deploy_steps(job: Job) -> list[dict[str, Any]]:
+    """The deploy steps with the one that is under way; empty unless the job is deploying."""
+    if job.state != State.DEPLOYING:
+        return []
+    names = [str(step) for step in DeployStep]
+    at = names.index(job.deploy_step) if job.deploy_step in names else 0
+    return [{"label": step_label(n), "done": i < at, "now": i == at} for i, n in enumerate(names)]
+
+
+def log_rank(job: Job, attempt: Attempt | None) -> int:
+    """The Worker whose log is shown first."""
+    rank = telling_rank(job)
+    return rank if rank and attempt and attempt.workers.filter(rank=rank).exists() else 0
+
+
+def _failing_first(attempt: Attempt) -> QuerySet[Worker]:
+    first = (attempt.first_failure or {}).get("rank", -1)
+    bad = Q(exit_code__gt=0) | Q(signal__isnull=False)
+    order = Case(
+        When(rank=first, then=Value(0)),
+        When(bad, then=Value(1)),
+        default=Value(2),
+        output_field=IntegerField(),
+    )
+    return attempt.workers.order_by(order, "rank")
+
+
+def _life(job: Job, attempts: Sequence[Attempt]) -> Life:
+    runs = [Run(a.number, a.placed_at, a.started_at, a.ended_at) for a in attempts]
+    return Life(job.created_at, runs, job.stop_requested_at, job.ended_at)
+
+
+def _lasting(job: Job, life: Life, now: datetime) -> Lasting | None:
+    """How long the job has run; None before its command ran."""
+    began = life.runs[-1].started_at if life.runs and job.state != State.QUEUED else None
+    return Lasting.of(began, job.ended_at, now) if began else None
+
+
+def _phases(job: Job, life: Life, now: datetime) -> list[dict[str, Any]]:
+    """The timeline; what ended badly says so, and what is under way is the present."""
+    intervals = timeline(life)
+    return [
+        {
+            "kind": str(one.phase),
+            "label": PHASE_LABELS[one.phase],
+            "run": one.run if one.phase in (Phase.DEPLOY, Phase.RUN) and len(life.runs) > 1 else None,
+            "begin": one.begin,
+            "lasting": Lasting.of(one.begin, one.end, now),
+            "now": one.end is None,
+            "bad": _went_wrong(job, one, after=intervals[at + 1 :]),
+        }
+        for at, one in enumerate(intervals)
+    ]
+
+
+def _went_wrong(job: Job, one: Interval, after: Sequence[Interval]) -> bool:
+    """A run that was followed by another, or was the last of a job that failed."""
+    if one.phase not in (Phase.DEPLOY, Phase.RUN) or one.end is None:
+        return False
+    if not after:
+        return job.state == State.FAILED
+    return after[0].phase == Phase.WAIT
+
+
+def _failure(job: Job, attempts: Sequence[Attempt], reason: str) -> Failure:
+    attempt = attempts[-1] if attempts else None
+    rank = (job.reason or {}).get("data", {}).get("rank")
+    worker = attempt.workers.filter(rank=rank).first() if attempt and rank is not None else None
+    return Failure(reason, attempt.number if attempt else 0, worker)

@@ -1,0 +1,86 @@
+// Pages of jobs: times that count on, the dialog before a stop, the progress of a row, and parts that are
+// replaced without taking away what the reader has opened in them.
+(() => {
+  // Times. What the server counted up to now is counted on here, whatever this machine's clock says.
+  const began = new WeakMap();
+  const write = (seconds) => {
+    const forms = document.getElementById("durations")?.dataset;
+    if (!forms) return null;
+    const parts = {
+      d: Math.floor(seconds / 86400),
+      h: Math.floor((seconds % 86400) / 3600),
+      m: Math.floor((seconds % 3600) / 60),
+      s: seconds % 60,
+    };
+    const form = parts.d ? forms.days : parts.h ? forms.hours : parts.m ? forms.minutes : forms.seconds;
+    return form.replace(/%\((\w)\)s/g, (_all, unit) => parts[unit]);
+  };
+  const tick = () => {
+    if (document.hidden) return;
+    for (const time of document.querySelectorAll("[data-elapsed]")) {
+      if (!began.has(time)) began.set(time, performance.now() - Number(time.dataset.elapsed) * 1000);
+      const text = write(Math.floor((performance.now() - began.get(time)) / 1000));
+      if (text !== null && text !== time.textContent) time.textContent = text;
+    }
+  };
+  setInterval(tick, 1000);
+  document.addEventListener("DOMContentLoaded", tick);
+  document.addEventListener("visibilitychange", tick);
+  document.addEventListener("htmx:load", tick);
+
+  // The question before a stop is asked above the page; each form is sent once.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.id === "dialog" && !event.target.open) event.target.showModal();
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("form[data-once]");
+    if (!form || event.submitter?.formMethod === "dialog") return;
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "yes";
+  });
+
+  // The progress opens below what opens it, and asks for news only while it is open.
+  const progress = () => document.getElementById("progress");
+  let opener = null;
+  const place = (box) => {
+    const below = document.getElementById(opener)?.getBoundingClientRect();
+    if (!below) return;
+    const most = window.innerHeight - box.offsetHeight - 8;
+    box.style.left = `${Math.max(8, Math.min(below.left, window.innerWidth - box.offsetWidth - 8))}px`;
+    box.style.top = `${Math.max(8, Math.min(below.bottom + 6, most))}px`;
+  };
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.target.classList.contains("ty-opens")) opener = event.target.id;
+  });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const box = progress();
+    if (event.target !== box) return;
+    if (!box.matches(":popover-open")) box.showPopover();
+    place(box);
+    box.focus();
+  });
+  document.addEventListener("toggle", (event) => {
+    if (event.target !== progress() || event.newState !== "closed") return;
+    const inside = event.target.contains(document.activeElement) || document.activeElement === document.body;
+    event.target.replaceChildren();
+    if (inside) document.getElementById(opener)?.focus();
+  }, true);
+
+  // What the reader has opened or scrolled in a part stays so when the part is replaced.
+  const kept = new WeakMap();
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const target = event.detail.target;
+    const opened = [...target.querySelectorAll("details[id][open]")].map((one) => one.id);
+    const scrolled = [...target.querySelectorAll("[id]")].filter((one) => one.scrollTop).map((one) => [one.id, one.scrollTop]);
+    const focused = target.contains(document.activeElement) ? document.activeElement.id : "";
+    kept.set(target, { opened, scrolled, focused });
+  });
+  document.addEventListener("htmx:oobAfterSwap", (event) => {
+    const state = kept.get(event.detail.target);
+    if (!state) return;
+    const find = (id) => document.getElementById(id);
+    for (const id of state.opened) if (find(id)) find(id).open = true;
+    for (const [id, top] of state.scrolled) if (find(id)) find(id).scrollTop = top;
+    if (state.focused) find(state.focused)?.focus({ preventScroll: true });
+  });
+})();
