@@ -16,6 +16,7 @@ DATA_DIR = Path(env.str("DATA_DIR", str(BASE_DIR / "var"))).resolve()
 DEBUG = env.bool("DEBUG", False)
 DEMO = env.bool("DEMO", True)  # demo users may exist; production says DEMO=0
 PRODUCTION = env.bool("PRODUCTION", False)
+DEMO_VOLUME = DATA_DIR / "volumes" / "public"  # where the demo puts its example
 
 secret_files.ensure(DATA_DIR)
 SECRET_KEY = env.str("SECRET_KEY", "") or secret_files.read(DATA_DIR, "django_secret_key")
@@ -120,7 +121,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 LOGIN_URL = "/accounts/login/"
-LOGIN_REDIRECT_URL = "/jobs/"
+LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = LOGIN_URL
 AXES_FAILURE_LIMIT = 20
 AXES_COOLOFF_TIME = 0.25  # hours
@@ -133,6 +134,7 @@ if env.bool("BEHIND_PROXY", False):  # one that sets these headers itself, whate
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     AXES_CLIENT_IP_CALLABLE = "console.proxy.client_address"
 
+CSRF_FAILURE_VIEW = "console.sign_in.csrf_failed"
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("HTTPS", False)
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -5,10 +5,12 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularSwaggerView
 
-from console import help_views, views
+from console import help_views, sign_in, views
 
 urlpatterns = [
     path("", views.home, name="home"),
+    path("home/live/", views.home_live, name="home-live"),
+    path("jobs/create/", sign_in.job_create_or_sign_in, name="job-create"),
     path("", include("jobs.urls")),
     path("", include("runs.urls")),
     path("", include("teams.urls")),
@@ -16,7 +18,7 @@ urlpatterns = [
     path("", include("images.urls")),
     path("", include("storage.urls")),
     path("alerts/", views.alerts, name="alerts"),
-    path("accounts/login/", views.SignIn.as_view(), name="login"),
+    path("accounts/login/", sign_in.SignIn.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("help/", help_views.help_index, name="help"),
     path("help/<slug:slug>/", help_views.help_page, name="help-page"),

@@ -1,32 +1,64 @@
-"""Home, health and sign-in."""
+"""Home, alerts and health."""
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView
-from django.core.exceptions import ValidationError
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.utils.translation import gettext as _
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from teams.models import User
-from teams.views import preferences_remember, signed_in
+from console.attention import Scope, attention_read
+from console.home import SHOWN_JOBS, ended_jobs, live_jobs, moving_read, rows_read, tiles_read
+from jobs.views.parts import fresh, part
+from teams.views import chosen_team, signed_in
+
+NOT_CHANGED = 204
+SHOWN_RECENT = 6
 
 
+@fresh
+@login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return redirect("jobs")
+    scope = _scope(request)
+    tiles = tiles_read(scope)
+    context = {
+        "tiles": tiles,
+        "is_new": not any(tile.mine for tile in tiles),
+        "moving": moving_read(scope, live_jobs(scope)),
+        "recent": rows_read(ended_jobs(scope), SHOWN_RECENT),
+        "attention": attention_read(scope, mine=True),
+    }
+    return render(request, "console/home.html", context)
 
 
+@part
+@require_safe
+def home_live(request: HttpRequest) -> HttpResponse:
+    """The numbers and states on somebody's start page, in the rows that it has; nothing if none changed."""
+    scope = _scope(request)
+    keys = request.GET.get("keys", "").split(",")[:SHOWN_JOBS]
+    moving = moving_read(scope, scope.jobs(mine=True).filter(key__in=keys))
+    if request.GET.get("seen") == moving.digest:
+        return HttpResponse(status=NOT_CHANGED)
+    context = {"moving": moving, "tiles": tiles_read(scope), "live": True}
+    return render(request, "console/home.html#moving", context)
+
+
+@fresh
 @login_required
 @require_safe
 def alerts(request: HttpRequest) -> HttpResponse:
-    return render(request, "console/alerts.html")
+    """What deserves attention: the person's own jobs, or with `whose=team` those of all."""
+    mine = request.GET.get("whose") != "team"
+    context = {"groups": attention_read(_scope(request), mine=mine), "mine": mine}
+    return render(request, "console/alerts.html", context)
+
+
+def _scope(request: HttpRequest) -> Scope:
+    return Scope(signed_in(request), chosen_team(request))
 
 
 @never_cache
@@ -39,29 +71,3 @@ def healthz(request: HttpRequest) -> HttpResponse:
     except Exception:  # whatever keeps the database from answering, the answer is the same
         return HttpResponse("no database", status=503, content_type="text/plain")
     return HttpResponse("ok", content_type="text/plain")
-
-
-class SignInForm(AuthenticationForm):
-    """Django tells the browser how long a name may be; this also tells a client that does not listen."""
-
-    def clean_username(self) -> str:
-        name: str = self.cleaned_data["username"]
-        most = User._meta.get_field("username").max_length
-        if len(name) > (most or 0):
-            raise ValidationError(_("Must be at most 150 characters."), "max_length")
-        return name
-
-
-class SignIn(LoginView):
-    """Signing in also brings the language and theme that the person chose elsewhere."""
-
-    form_class = SignInForm
-    template_name = "console/login.html"
-    redirect_authenticated_user = True
-    extra_context = {"demo": lambda: settings.DEMO}
-
-    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        answer = super().form_valid(form)
-        user = signed_in(self.request)
-        preferences_remember(answer, language=user.language or None, theme=user.theme or None)
-        return answer

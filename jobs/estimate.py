@@ -29,6 +29,19 @@ class QueuePlace:
 
 
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """What somebody was shown before they agreed: a start at once, or else a place in the queue."""
+
+    position: int | None = None  # None: starts at once
+
+    def kept_by(self, judged: Estimate) -> bool:
+        """Whether a request that is judged so does at least as well."""
+        if judged.starts_now:
+            return True
+        return self.position is not None and judged.queue is not None and judged.queue.position <= self.position
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerPlace:
     """A Worker, its GPUs, and the node it would land on now (None: not known, or it would wait)."""
 

@@ -19,6 +19,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from jobs.estimate import Promise
 from jobs.models import IdempotencyKey, Job
 from jobs.services import job_create
 from jobs.spec import JobSpec
@@ -91,12 +92,12 @@ def give_up(row: IdempotencyKey) -> None:
 
 
 def job_create_once(
-    *, user: User, spec: JobSpec, token: str, typed: Mapping[str, Sequence[str]]
+    *, user: User, spec: JobSpec, promise: Promise, token: str, typed: Mapping[str, Sequence[str]]
 ) -> tuple[Job, bool]:
     """The job of a filled form, and whether this call made it. The same form sent again within a day, or
     twice at a time, finds the job of the first; the form changed after Back is another one.
 
-    RequestRefused as from `job_create`; nothing is remembered then.
+    RequestRefused and PromiseBroken as from `job_create`; nothing is remembered then.
     """
     now, digest = timezone.now(), _digest(typed)
     with transaction.atomic():
@@ -108,7 +109,7 @@ def job_create_once(
             defaults={"body_hash": digest, "created_at": now},
         )
         if first:
-            job = job_create(user=user, spec=spec)
+            job = job_create(user=user, spec=spec, promise=promise)
             row.status, row.answer = 303, {"id": job.key}
             row.save(update_fields=["status", "answer"])
             return job, True

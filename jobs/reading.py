@@ -110,9 +110,14 @@ def _spec(spec: WorkerSpec) -> SpecFacts:
     return SpecFacts(spec.pk, spec.name, spec.flavor_id, spec.gpus, spec.cpus, spec.memory_gib, spec.shm_gib)
 
 
+def image_in_zone(zone_id: int) -> Exists:
+    """Of an image: whether it lies in the zone."""
+    return Exists(Image.zones.through.objects.filter(image=OuterRef("pk"), zone=zone_id))
+
+
 def image_read(image_id: int, team_id: int, pool: PoolFacts | None) -> ImageFacts | None:
-    zones = Image.zones.through.objects.filter(image=OuterRef("pk"), zone=pool.zone if pool else 0)
-    image = Image.objects.for_team(team_id).annotate(in_zone=Exists(zones)).filter(pk=image_id).first()
+    images = Image.objects.for_team(team_id).annotate(in_zone=image_in_zone(pool.zone if pool else 0))
+    image = images.filter(pk=image_id).first()
     if image is None:
         return None
     return ImageFacts(image.pk, image.reference, image.digest, tuple(image.services), image.in_zone)

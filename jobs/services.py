@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from jobs.estimate import SHOWN_RANKS, Estimate, estimate
+from jobs.estimate import SHOWN_RANKS, Estimate, Promise, estimate
 from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
 from jobs.hints import jobs_due, pool_changed
@@ -33,14 +33,26 @@ class RequestRefused(Exception):
         self.findings = tuple(findings)
 
 
+class PromiseBroken(Exception):
+    """The request would do worse than what its sender was shown; `judged` tells how it would do now."""
+
+    def __init__(self, judged: Estimate) -> None:
+        super().__init__(f"{judged.reason}, {judged.queue}")
+        self.judged = judged
+
+
 def job_estimate(*, user: User, spec: JobSpec, ranks: int = SHOWN_RANKS) -> Estimate:
     """What would happen to the request now; nothing is stored."""
     spec, facts = request_read(user, spec, ranks)
     return estimate(spec, facts, ranks)
 
 
-def job_create(*, user: User, spec: JobSpec) -> Job:
-    """Stores the request as a waiting job. RequestRefused if it breaks a rule; nothing is stored then."""
+def job_create(*, user: User, spec: JobSpec, promise: Promise | None = None) -> Job:
+    """Stores the request as a waiting job.
+
+    RequestRefused if it breaks a rule, PromiseBroken if it would do worse than `promise`; nothing is
+    stored then. Judged under the pool's lock, so what was promised holds until the job is in the queue.
+    """
     with transaction.atomic():
         if spec.pool is not None and Pool.objects.filter(pk=spec.pool).exists():
             pool_lock(pool_id=spec.pool)
@@ -48,6 +60,8 @@ def job_create(*, user: User, spec: JobSpec) -> Job:
         judged = estimate(spec, facts)
         if judged.errors:
             raise RequestRefused(judged.errors)
+        if promise is not None and not promise.kept_by(judged):
+            raise PromiseBroken(judged)
         job = _store(user, spec, facts, judged)
         pool_changed(job.pool_id)
     return job

@@ -166,7 +166,9 @@ def picture(
         landing=len(landing),
         rows=tuple(_row(n, landing) for n in nodes) if scale == Scale.CELLS else (),
         tiles=tuple(Tile(n, n.id in landing) for n in nodes) if scale == Scale.TILES else (),
-        bars=_bars(idle_nodes, [n for n in nodes if n.id in landing]) if scale == Scale.BARS else (),
+        bars=_bars(idle_nodes, Counter(n.idle for n in nodes if n.id in landing))
+        if scale == Scale.BARS
+        else (),
     )
 
 
@@ -189,9 +191,23 @@ def _cell(gpu: int, held: Held | None, landing: bool) -> Cell:
     return Cell(gpu, Use.MINE if held.mine else Use.OTHER, held.name)
 
 
-def _bars(idle_nodes: Sequence[int], landing: Sequence[NodeView]) -> tuple[Bar, ...]:
+def bars_picture(idle_nodes: Sequence[int], landing: Sequence[int], count: int) -> Picture:
+    """Bars from counts alone: `landing` says on how many nodes with k GPUs idle something would land (empty:
+    on none), `count` how many nodes there are in service or not."""
+    return Picture(
+        scale=Scale.BARS,
+        nodes=count,
+        in_service=sum(idle_nodes),
+        idle=idle_gpus(idle_nodes),
+        whole=whole_idle_gpus(idle_nodes),
+        landing=sum(landing),
+        bars=_bars(idle_nodes, dict(enumerate(landing))),
+    )
+
+
+def _bars(idle_nodes: Sequence[int], landing: Mapping[int, int]) -> tuple[Bar, ...]:
     most = max(idle_nodes, default=0)
-    lands = Counter(node.idle for node in landing)
+    lands = Counter(landing)
 
     def height(nodes: int) -> int:
         return max(round(100 * nodes / most), 2) if nodes else 0

@@ -100,6 +100,28 @@ def best_fit(idle_nodes: Sequence[int], gpus: int) -> int:
     raise ValueError(f"no node has {gpus} GPUs idle")
 
 
+def landing_counts(idle_nodes: Sequence[int], shape: Shape) -> list[int]:
+    """On how many nodes best fit would put Workers of a shape that fits, by the idle GPUs they have before.
+
+    A node that has taken a Worker has the fewest idle GPUs of all, so it is filled before the next. Where
+    names alone decide whether a smaller last Worker takes a node of its own, it is taken to take none.
+    """
+    lands, used = [0] * len(idle_nodes), [0] * len(idle_nodes)  # nodes; what is idle on them afterwards
+    wanted, gpus = shape.full_workers, shape.worker_gpus
+    for k in range(gpus, len(idle_nodes)):
+        each = k // gpus
+        whole, rest = divmod(min(wanted, idle_nodes[k] * each), each)
+        wanted -= whole * each + rest
+        lands[k] = whole + (1 if rest else 0)
+        used[k - each * gpus] += whole
+        used[k - rest * gpus] += 1 if rest else 0
+    if shape.remainder:
+        left = [nodes - lands[k] + used[k] for k, nodes in enumerate(idle_nodes)]
+        k = best_fit(left, shape.remainder)
+        lands[k] += 0 if used[k] else 1
+    return lands
+
+
 def why_not(idle_nodes: Sequence[int], all_nodes: Sequence[int], shape: Shape) -> NoFit | None:
     """None if the shape fits now, else why not. `all_nodes` counts every node, as if empty."""
     if fits(idle_nodes, shape):

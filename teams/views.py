@@ -23,6 +23,7 @@ from teams.services import preferences_save, team_of_session, token_create, toke
 THEME_COOKIE = "theme"
 COOKIE_SECONDS = 365 * 24 * 3600
 SESSION_TEAM = "team"
+TEAMS_READ = "_teams_read"
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -33,10 +34,15 @@ def signed_in(request: HttpRequest) -> User:
 
 
 def teams_of(request: HttpRequest) -> list[Team]:
-    """The teams of whoever is asking; none for a stranger."""
+    """The teams of whoever is asking, read once a request; none for a stranger."""
     if not isinstance(request.user, User):
         return []
-    return list(Team.objects.filter(memberships__user=request.user).order_by("name"))
+    if not hasattr(request, TEAMS_READ):
+        setattr(
+            request, TEAMS_READ, list(Team.objects.filter(memberships__user=request.user).order_by("name"))
+        )
+    read: list[Team] = getattr(request, TEAMS_READ)
+    return read
 
 
 def chosen_team(request: HttpRequest) -> Team | None:

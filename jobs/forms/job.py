@@ -1,4 +1,4 @@
-"""The form of a new job. It is always bound: an empty one to what a new job starts from."""
+"""The form of a new job. It is always bound: a new one to what it starts from (`jobs/forms/start.py`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 from django import forms
 from django.http import QueryDict
@@ -18,14 +17,16 @@ from django.utils.translation import gettext_lazy
 
 from jobs import rules
 from jobs.environment import parse_text
+from jobs.estimate import Promise
 from jobs.findings import Finding
-from jobs.forms.offer import Offer, offer_read, offer_start
+from jobs.forms.offer import Offer, offer_read
 from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
 from jobs.states import Framework, Priority
 from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, finding_text
 from teams.models import User
 
 MOST_ID = 2**62
+PLACE = re.compile(r"place-(\d{1,9})")
 TAG_BREAKS = re.compile(r"[,，\n]")
 
 
@@ -42,6 +43,15 @@ class Row:
     @property
     def empty(self) -> bool:
         return not (self.left.strip() or self.right.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """What could not be understood at all, such as a number that is none."""
+
+    field: str
+    text: str
+    row: int = 0
 
 
 def _whole(label: Any, least: int, most: int, **more: Any) -> forms.IntegerField:
@@ -95,16 +105,19 @@ class JobForm(forms.Form):
     )
     stop_grace_seconds = _whole(gettext_lazy("Grace time when stopped (s)"), 0, rules.MOST_GRACE_SECONDS)
     token = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+    promise = forms.CharField(required=False, max_length=20)
+    tried = forms.CharField(required=False, max_length=1)
 
-    def __init__(self, user: User, data: QueryDict | MultiValueDict[str, Any] | None = None) -> None:
+    def __init__(
+        self, user: User, data: QueryDict | MultiValueDict[str, Any], offer: Offer | None = None
+    ) -> None:
         self.user = user
-        start = offer_start(user) if data is None else None
-        super().__init__(data=_start(start) if start else data)
+        super().__init__(data=data)
         self.private_rows = self._rows("private_name", "private_value")
         self.mount_rows = self._rows("mount_volume", "mount_path")
-        self.mounts_errors: list[str] = []
         self.full_clean()
-        self.offer = start or offer_read(user, self.cleaned_data.get("team"), self.cleaned_data.get("pool"))
+        self.after_refusal = bool(self.cleaned_data.get("tried"))
+        self.offer = offer or offer_read(user, self.cleaned_data.get("team"), self.cleaned_data.get("pool"))
         self._offer_choices()
         self._spec = self._request()
         self.unclear = self._unclear()
@@ -113,27 +126,38 @@ class JobForm(forms.Form):
         """The request; what could not be understood is left out of it, and is an error of the form."""
         return self._spec
 
+    def promised(self) -> Promise:
+        """What the page showed beside the button. Who was shown nothing is promised a start at once."""
+        place = PLACE.fullmatch(self.cleaned_data.get("promise") or "")
+        return Promise(int(place[1]) if place else None)
+
     def accept(self, findings: Iterable[Finding]) -> None:
-        """Shows findings beside their fields; a field that could not be understood keeps just that."""
+        """Takes the errors for which the request was refused, each to its field or row, to be marked."""
         own = self.unclear_fields
         for finding in findings:
             text = finding_text(finding.code, finding.data)
             if (row := self._row_of(finding.field)) is not None:
                 row.errors.append(text)
-            elif finding.field == "mounts":
-                self.mounts_errors.append(text)
-            elif (name := self.field_of(finding.field)) not in own:
+            elif (name := self.field_of(finding.field)) in self.fields and name not in own:
                 self.add_error(name, text)
 
     @property
     def unclear_fields(self) -> set[str]:
         """Fields without a usable value. In the text of variables the other pieces are still judged."""
-        return {name for name, _text in self.unclear} - {"env_text", "mounts"}
+        return {one.field for one in self.unclear} - {"env_text", "mounts"}
 
     def field_of(self, path: str) -> str:
-        """The form's field for a field of the request: `env.3.name` is in `env_text`."""
+        """The form's field for a field of the request: `env.3.name` is in `env_text`, or in a private row."""
         head = path.partition(".")[0]
-        return {"env": "env_text"}.get(head, head)
+        if head == "env":
+            return "env_text" if self._row_of(path) is None else "private"
+        return head
+
+    def row_number(self, path: str) -> int:
+        """Which row of its rows, from 1; 0 for what is in none."""
+        row = self._row_of(path)
+        rows = self.mount_rows if path.startswith("mounts") else self.private_rows
+        return 0 if row is None else rows.index(row) + 1
 
     def anchor_of(self, path: str) -> str:
         """The id of the element in which the field of the request is found."""
@@ -165,10 +189,10 @@ class JobForm(forms.Form):
         elif rows:
             rows[0].focus = True
 
-    def _unclear(self) -> list[tuple[str, str]]:
-        """(field, message) of what could not be understood at all, such as a number that is none."""
-        typed = [(name, str(text)) for name, texts in self.errors.items() for text in texts]
-        return typed + [("mounts", text) for row in self.mount_rows for text in row.errors]
+    def _unclear(self) -> list[Unclear]:
+        typed = [Unclear(name, str(text)) for name, texts in self.errors.items() for text in texts]
+        rows = enumerate(self.mount_rows, start=1)
+        return typed + [Unclear("mounts", text, number) for number, row in rows for text in row.errors]
 
     def _rows(self, left: str, right: str) -> list[Row]:
         data: Any = self.data
@@ -255,6 +279,7 @@ class JobForm(forms.Form):
         self._choices("image", lambda: _image_groups(offer))
         for name, form_field in self.fields.items():
             widget = form_field.widget
+            widget.attrs["aria-describedby"] = f"notes-{name}"
             if isinstance(widget, forms.Select) and name != "framework":
                 widget.attrs["class"] = "form-select"
             elif not isinstance(widget, forms.CheckboxInput | forms.HiddenInput | forms.RadioSelect):
@@ -270,7 +295,8 @@ class JobForm(forms.Form):
 def _pool_label(pool: Any) -> str:
     idle = _("%(idle)s of %(total)s GPUs idle") % {"idle": pool.idle, "total": pool.total}
     paused = " · " + _("paused") if pool.paused else ""
-    return f"{pool.name} · {idle}{paused} · {pool.zone}"
+    out = "" if pool.in_service else " · " + _("no node in service")
+    return f"{pool.name} · {idle}{paused}{out} · {pool.zone}"
 
 
 def _image_groups(offer: Offer) -> list[Any]:
@@ -280,22 +306,3 @@ def _image_groups(offer: Offer) -> list[Any]:
         for label, custom in groups
     ]
     return [(label, choices) for label, choices in found if choices]
-
-
-def _start(offer: Offer) -> MultiValueDict[str, Any]:
-    """What a new job starts from, with what leaves no choice."""
-    suggested = [grant for grant in offer.volumes if grant.suggested]
-    values: dict[str, list[Any]] = {
-        "team": [offer.team or ""],
-        "pool": [offer.pool.id if offer.pool else ""],
-        "spec": [offer.cards[0].spec.id if len(offer.cards) == 1 else ""],
-        "worker_count": ["1"],
-        "image": [offer.images[0].pk if len(offer.images) == 1 else ""],
-        "framework": [Framework.SINGLE.value],
-        "mount_volume": [str(grant.volume_id) for grant in suggested],
-        "mount_path": [grant.volume.default_mount_path for grant in suggested],
-        "priority": [Priority.NORMAL.label_code],
-        "stop_grace_seconds": ["30"],
-        "token": [str(uuid4())],
-    }
-    return MultiValueDict(values)

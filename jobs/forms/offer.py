@@ -11,12 +11,13 @@ from django.utils import timezone
 from images.models import Image
 from jobs.estimate import SHOWN_RANKS
 from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
-from jobs.reading import image_read, landing_read, pool_read, volumes_read, waiting_read
+from jobs.reading import image_in_zone, image_read, landing_read, pool_read, volumes_read, waiting_read
 from jobs.spec import JobSpec
 from pools.capacity import custom_startable, idle_gpus, startable
 from pools.models import Flavor, Pool
 from storage.models import VolumeGrant
 from teams.models import Membership, User
+from teams.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,15 @@ class PoolChoice:
     idle: int
     total: int
     paused: bool
+    in_service: bool  # whether any node takes Workers at all
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenImages:
+    """How many images of the team are not listed, and why."""
+
+    not_for_jobs: int
+    other_zone: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,24 @@ class Offer:
         return _images(self.team, self.pool) if self.team and self.pool else ()
 
     @cached_property
+    def hidden_images(self) -> HiddenImages:
+        """Those that somebody may look for in vain."""
+        if not self.team or not self.pool:
+            return HiddenImages(0, 0)
+        rows = Image.objects.for_team(self.team).annotate(here=image_in_zone(self.pool.zone))
+        found = [("job" in services, here) for services, here in rows.values_list("services", "here")]
+        return HiddenImages(
+            not_for_jobs=sum(not for_jobs for for_jobs, _here in found),
+            other_zone=sum(for_jobs and not here for for_jobs, here in found),
+        )
+
+    @cached_property
+    def team_admins(self) -> Sequence[str]:
+        """Whom to ask."""
+        admins = Membership.objects.filter(team__in=[t.pk for t in self.teams], role=Role.ADMIN)
+        return sorted(set(admins.values_list("user__username", flat=True)))
+
+    @cached_property
     def volumes(self) -> Sequence[VolumeGrant]:
         return _volumes(self.team, self.pool) if self.team and self.pool else ()
 
@@ -91,10 +119,11 @@ def offer_read(user: User, team_id: int | None, pool_id: int | None) -> Offer:
     return Offer(_memberships(user), team_id, pool_id)
 
 
-def offer_start(user: User) -> Offer:
-    """What a new job starts from: the first team and its first pool."""
+def offer_start(user: User, team_id: int | None = None) -> Offer:
+    """What a new job starts from: the team asked for, else the first one, and its first pool."""
     memberships = _memberships(user)
-    team = memberships[0].team_id if memberships else None
+    mine = [m.team_id for m in memberships]
+    team = team_id if team_id in mine else next(iter(mine), None)
     pools = _pools(team) if team else ()
     offer = Offer(memberships, team, pools[0].id if pools else None)
     offer.pools = pools
@@ -131,11 +160,12 @@ def _pools(team_id: int) -> list[PoolChoice]:
 
 
 def _pool_choice(pool: Pool, flavors: Iterable[Flavor]) -> PoolChoice:
-    idle = total = 0
+    idle = total = nodes = 0
     for flavor in flavors:
         idle += idle_gpus(flavor.idle_nodes)
         total += flavor.gpus_per_node * flavor.node_count
-    return PoolChoice(pool.pk, pool.name, pool.zone.name, idle, total, pool.paused)
+        nodes += sum(flavor.idle_nodes)
+    return PoolChoice(pool.pk, pool.name, pool.zone.name, idle, total, pool.paused, bool(nodes))
 
 
 def _cards(pool: PoolFacts) -> list[SpecCard]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from jobs.estimate import Estimate, WorkerPlace, estimate
 from jobs.findings import Finding, Level
 from jobs.forms.job import JobForm
+from jobs.forms.nodes import Drawn, drawn_of
 from jobs.forms.offer import request_facts
+from jobs.forms.said import said_of
 from jobs.spec import JobSpec
 from jobs.texts import finding_text, reason_text
 
 REFUSED_FOR_GOOD = ("never_fits", "over_quota")
+SHOWN_NOTES = 3
+LEVELS = (Level.ERROR, Level.WARNING, Level.HINT)
 
 
 class Outlook(StrEnum):
@@ -25,12 +30,14 @@ class Outlook(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A check result with where to look."""
+    """A check result with where to look; `field` is the form's, `row` counts from 1 (0: no row)."""
 
     level: str
     label: str
     anchor: str
     text: str
+    field: str
+    row: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,49 +49,113 @@ class Summary:
     missing: tuple[Note, ...]
     total_of_pool: int | None
     landing: tuple[WorkerPlace, ...]
+    waiting_jobs: int | None
+    said: dict[str, str]
+    drawn: Drawn | None
+
+    @property
+    def formula(self) -> str:
+        """How the total comes about, where there is something to multiply."""
+        if self.estimate.unit == "gpus" or not self.estimate.total_gpus or not self.estimate.workers:
+            return ""
+        return f"{self.estimate.workers[0].gpus} × {self.estimate.worker_count}"
 
     @property
     def more_workers(self) -> int:
         """How many Workers are beyond those that are listed."""
         return max(0, (self.estimate.worker_count or 0) - len(self.estimate.workers))
 
+    @property
+    def first_notes(self) -> tuple[Note, ...]:
+        return self.notes[:SHOWN_NOTES]
+
+    @property
+    def more_notes(self) -> tuple[Note, ...]:
+        return self.notes[SHOWN_NOTES:]
+
+    @property
+    def errors(self) -> int:
+        return sum(note.level == Level.ERROR for note in self.notes)
+
+    @property
+    def warnings(self) -> int:
+        return sum(note.level == Level.WARNING for note in self.notes)
+
+    @property
+    def beside(self) -> dict[str, list[Note]]:
+        """The notes by the field at which they stand."""
+        found: dict[str, list[Note]] = {}
+        for note in self.notes:
+            found.setdefault(note.field, []).append(note)
+        return found
+
+    @property
+    def promise(self) -> str:
+        """What the page shows beside the button, for the form to send back; see `JobForm.promised`."""
+        if self.outlook == Outlook.NOW:
+            return "now"
+        if self.outlook == Outlook.QUEUE and self.estimate.queue:
+            return f"place-{self.estimate.queue.position}"
+        return ""
+
 
 def summary_of(form: JobForm) -> Summary:
     """Judges what the form holds. Command and name are typed last: while empty they do not
-    keep the numbers from showing."""
+    keep the numbers from showing. Once creation was tried, what is missing is an error like others."""
     asked = form.job_spec()
-    judged = estimate(*request_facts(form.offer, _standing_in(asked)))
+    spec, facts = request_facts(form.offer, _standing_in(asked))
+    judged = estimate(spec, facts)
     found = [f for f in judged.findings if form.field_of(f.field) not in form.unclear_fields]
-    wrong = [f for f in found if f.code != "required"]
-    missing = [f for f in found if f.code == "required"]
-    typed_last = {"command": asked.command, "name": asked.name}
-    missing += [Finding("required", name) for name, text in typed_last.items() if not text.strip()]
-    notes = [*_unclear(form), *(_note(form, f) for f in wrong)]
-    outlook, reason = _outlook(judged, notes)
+    wrong = [*_unclear(form), *(_note(form, f) for f in found if f.code != "required")]
+    missing = _missing(form, asked, found)
+    outlook, reason = _outlook(judged, wrong)
     told = outlook == Outlook.NEVER  # its reason stands beside the outlook
+    notes = [note for note in wrong if not (told and note.text == reason)]
     return Summary(
         outlook=outlook,
         reason=reason,
         estimate=judged,
-        notes=tuple(note for note in notes if not (told and note.text == reason)),
-        missing=tuple(_note(form, f) for f in missing),
+        notes=tuple(_in_order([*notes, *missing] if form.after_refusal else notes)),
+        missing=() if form.after_refusal else missing,
         total_of_pool=form.offer.total_gpus,
         landing=tuple(w for w in judged.workers if w.node) if outlook == Outlook.NOW else (),
+        waiting_jobs=sum(w.jobs for w in facts.waiting) if facts.pool else None,
+        said=said_of(form, asked, facts, judged),
+        drawn=drawn_of([t.pk for t in form.offer.teams], spec, facts, lands=outlook == Outlook.NOW),
     )
+
+
+def _in_order(notes: Iterable[Note]) -> list[Note]:
+    return sorted(notes, key=lambda note: LEVELS.index(Level(note.level)))
 
 
 def _standing_in(spec: JobSpec) -> JobSpec:
     return replace(spec, name=spec.name.strip() or "-", command=spec.command if spec.command.strip() else ":")
 
 
+def _missing(form: JobForm, asked: JobSpec, found: list[Finding]) -> tuple[Note, ...]:
+    typed_last = {"command": asked.command, "name": asked.name}
+    empty = [Finding("required", name) for name, text in typed_last.items() if not text.strip()]
+    return tuple(_note(form, f) for f in [*(f for f in found if f.code == "required"), *empty])
+
+
 def _note(form: JobForm, finding: Finding) -> Note:
     text = finding_text(finding.code, finding.data)
-    return Note(str(finding.level), form.label_of(finding.field), form.anchor_of(finding.field), text)
+    path = finding.field
+    return Note(
+        str(finding.level),
+        form.label_of(path),
+        form.anchor_of(path),
+        text,
+        form.field_of(path),
+        form.row_number(path),
+    )
 
 
 def _unclear(form: JobForm) -> list[Note]:
     return [
-        Note(str(Level.ERROR), form.label_of(name), form.anchor_of(name), text) for name, text in form.unclear
+        Note(str(Level.ERROR), form.label_of(u.field), form.anchor_of(u.field), u.text, u.field, u.row)
+        for u in form.unclear
     ]
 
 

@@ -2,47 +2,90 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.forms import JobForm, summary_of
+from jobs.forms import JobForm, start_example, start_from, start_new, summary_of
+from jobs.forms.start import Start
 from jobs.idempotency import job_create_once
-from jobs.services import RequestRefused, job_estimate
-from jobs.views.parts import part
-from teams.views import signed_in
+from jobs.models import Job
+from jobs.services import PromiseBroken, RequestRefused, job_estimate
+from jobs.texts import promise_broken_text
+from jobs.views.parts import fresh, part
+from teams.models import User
+from teams.views import chosen_team, signed_in
 
 ONLY_LOOKS = ("look", "add_row")  # buttons that work without JavaScript and create nothing
+OF_THE_PAGE = ("csrfmiddlewaretoken", "promise", "seen", "tried", "shown_team", "shown_pool")
+NOT_CHANGED = 204
+RECENT_JOBS = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the page says at its top: why nothing was created, and sentences about what was filled in."""
+
+    refused: bool = False
+    changed: str = ""
+    notices: Sequence[str] = field(default=())
+
+
+@fresh
 @login_required
 @require_http_methods(["GET", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """The empty form; or the job, if what was posted breaks no rule; or the form with all that was typed."""
+    """A form to fill in; or the job, if what was posted breaks no rule and no promise; or the form with all
+    that was typed."""
     user = signed_in(request)
     if request.method == "GET":
-        return _page(request, JobForm(user), status=200)
+        start = _start(request, user)
+        form = JobForm(user, start.values, start.offer)
+        return _page(request, form, Told(notices=start.notices))
     form = JobForm(user, request.POST)
     if any(name in request.POST for name in ONLY_LOOKS):
-        return _page(request, form, status=200)
-    if not form.unclear:
-        try:
-            return _created(request, form)
-        except RequestRefused as refused:
-            form.accept(refused.findings)
-            return _page(request, form, status=422)
-    form.accept(job_estimate(user=user, spec=form.job_spec()).errors)
-    return _page(request, form, status=422)
+        return _page(request, form, Told())
+    if form.unclear:
+        return _refused(request, form, job_estimate(user=user, spec=form.job_spec()).errors)
+    try:
+        return _created(request, form)
+    except RequestRefused as refused:
+        return _refused(request, form, refused.findings)
+    except PromiseBroken as broken:
+        told = Told(changed=promise_broken_text(broken.judged, shown=bool(request.POST.get("promise"))))
+        return _page(request, form, told, status=409)
+
+
+def restored(request: HttpRequest, typed: QueryDict, notice: str) -> HttpResponse:
+    """The form as it was typed before its sender had to prove who they are; nothing is created."""
+    return _page(request, JobForm(signed_in(request), typed), Told(notices=[notice]))
+
+
+def _start(request: HttpRequest, user: User) -> Start:
+    team = chosen_team(request)
+    if earlier := request.GET.get("from"):
+        jobs = Job.objects.for_user(user)
+        return start_from(user, get_object_or_404(jobs, key=earlier))
+    start = start_example if "example" in request.GET else start_new
+    return start(user, team.pk if team else None)
 
 
 def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
     token = form.cleaned_data.get("token") or ""
-    typed = {name: values for name, values in request.POST.lists() if name != "csrfmiddlewaretoken"}
-    job, first = job_create_once(user=form.user, spec=form.job_spec(), token=token, typed=typed)
+    typed = {name: values for name, values in request.POST.lists() if name not in OF_THE_PAGE}
+    job, first = job_create_once(
+        user=form.user, spec=form.job_spec(), promise=form.promised(), token=token, typed=typed
+    )
     if first:
         messages.success(request, _("Created."))
     else:
@@ -52,26 +95,43 @@ def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
     return answer
 
 
-def _page(request: HttpRequest, form: JobForm, status: int) -> HttpResponse:
-    summary = summary_of(form)
-    if status != 200:
-        form.mark()
-    context = {"form": form, "offer": form.offer, "summary": summary, "refused": status != 200}
+def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Any]) -> HttpResponse:
+    form.accept(findings)
+    form.after_refusal = True
+    form.mark()
+    return _page(request, form, Told(refused=True), status=422)
+
+
+def _page(request: HttpRequest, form: JobForm, told: Told, status: int = 200) -> HttpResponse:
+    context = _shown(form) | {
+        "told": told,
+        "recent": Job.objects.for_user(form.user).filter(creator=form.user).light()[:RECENT_JOBS],
+    }
     return render(request, "jobs/create.html", context, status=status)
 
 
 @part
 @require_POST
 def estimate(request: HttpRequest) -> HttpResponse:
-    """The summary and the numbers on the spec cards; after a change of team or pool also what these offer."""
+    """The summary, the numbers on the spec cards and the notes at the fields; after a change of team or pool
+    also what these offer. Nothing to swap while all is as the page has it."""
     form = JobForm(signed_in(request), request.POST)
-    context = {
-        "form": form,
-        "offer": form.offer,
-        "summary": summary_of(form),
-        "live": True,
-        "team_changed": request.POST.get("shown_team", "") != str(form.offer.team or ""),
-        "pool_changed": request.POST.get("shown_pool", "")
-        != str(form.offer.pool.id if form.offer.pool else ""),
-    }
-    return render(request, "jobs/create/live.html", context)
+    offer = form.offer
+    team_changed = request.POST.get("shown_team", "") != str(offer.team or "")
+    pool_changed = request.POST.get("shown_pool", "") != str(offer.pool.id if offer.pool else "")
+    changed = team_changed or pool_changed
+    context = _shown(form) | {"live": True, "team_changed": team_changed, "pool_changed": pool_changed}
+    body = render_to_string("jobs/create/live.html", context)
+    seen = "" if changed else _digest(body)
+    if seen and request.POST.get("seen") == seen:
+        return HttpResponse(status=NOT_CHANGED)
+    return HttpResponse(body + render_to_string("jobs/create/seen.html", {"seen": seen, "live": True}))
+
+
+def _shown(form: JobForm) -> dict[str, Any]:
+    return {"form": form, "offer": form.offer, "summary": summary_of(form)}
+
+
+def _digest(body: str) -> str:
+    """Names an update, so that an unchanged one is not swapped under the reader's hands."""
+    return hashlib.sha256(body.encode()).hexdigest()[:16]

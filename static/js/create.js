@@ -1,22 +1,55 @@
-// The create form: when numbers are asked for anew, rows, and the RDMA switch.
+// The create form: when numbers are asked for anew, what an answer may touch, and the session's end.
 (() => {
   const form = document.getElementById("create-form");
   const choices = document.getElementById("choices");
   const REFRESH_MS = 5000;
+  const LATE_MS = 15000;
   let composing = false;
+  let answeredAt = Date.now();
+  const refresh = () => choices.dispatchEvent(new Event("refresh"));
+  const cookie = (name) => document.cookie.split("; ").find((pair) => pair.startsWith(`${name}=`))?.split("=")[1];
 
   // While an input method composes (pinyin), nothing is asked; its end counts as typing.
   form.addEventListener("compositionstart", () => { composing = true; });
   form.addEventListener("compositionend", () => {
     composing = false;
-    choices.dispatchEvent(new Event("refresh"));
+    refresh();
   });
   choices.addEventListener("htmx:beforeRequest", (event) => {
-    if (composing) event.preventDefault();
+    if (composing && event.target === choices) event.preventDefault();
   });
   setInterval(() => {
-    if (!document.hidden && !composing) choices.dispatchEvent(new Event("refresh"));
+    if (!document.hidden && !composing) refresh();
+    updated();
   }, REFRESH_MS);
+
+  // Signing in again in another tab changes the token; the form goes on with the one of now.
+  const token = () => {
+    const field = form.elements.csrfmiddlewaretoken;
+    field.value = cookie("csrftoken") || field.value;
+    return field.value;
+  };
+  choices.addEventListener("htmx:configRequest", (event) => {
+    if (event.target === choices) event.detail.parameters.set?.("csrfmiddlewaretoken", token());
+  });
+  form.addEventListener("submit", token);
+
+  // How fresh the numbers are, and whether the console still knows who is asking.
+  const updated = () => {
+    const place = document.getElementById("updated");
+    if (!place) return;
+    const late = Date.now() - answeredAt > LATE_MS;
+    place.textContent = late ? place.dataset.late : place.dataset.now;
+    place.classList.toggle("ty-late", late);
+  };
+  choices.addEventListener("htmx:afterRequest", (event) => {
+    if (event.target !== choices) return;
+    const status = event.detail.xhr.status;
+    if (status === 200 || status === 204) answeredAt = Date.now();
+    document.getElementById("signed-out").hidden = status !== 401;
+  });
+  document.addEventListener("htmx:afterSettle", updated);
+  updated();
 
   // The switch is off limits unless the request allows RDMA; one that is on can always be put off.
   const rdma = () => {
@@ -28,49 +61,75 @@
   document.addEventListener("htmx:afterSettle", rdma);
   form.addEventListener("change", rdma);
 
-  // A field that is being changed is no longer wrong until the console says so again.
+  // A control is marked while an error stands beside it. What is being changed is no longer wrong
+  // until the console says so again.
+  const mark = (control, wrong) => {
+    control.classList.toggle("is-invalid", wrong);
+    if (wrong) control.setAttribute("aria-invalid", "true");
+    else control.removeAttribute("aria-invalid");
+  };
   form.addEventListener("input", (event) => {
-    const control = event.target;
-    const place = control.closest("[data-row]") || (control.closest("[role=radiogroup]") || control).parentElement;
-    const marked = control.closest("[data-row]") ? place.querySelectorAll(".is-invalid") : [control];
-    for (const one of marked) {
-      one.classList.remove("is-invalid");
-      one.removeAttribute("aria-invalid");
-    }
-    for (const message of place.querySelectorAll(".invalid-feedback")) message.remove();
-  });
-
-  // Rows are added and taken away without asking the console.
-  form.addEventListener("click", (event) => {
-    const add = event.target.closest("[data-add-row]");
-    const remove = event.target.closest("[data-remove-row]");
-    if (add) {
-      event.preventDefault();
-      const rows = document.getElementById(add.dataset.addRow);
-      const row = rows.querySelector("[data-row]:last-of-type").cloneNode(true);
-      for (const control of row.querySelectorAll("input, select, textarea")) {
-        control.value = "";
-        control.classList.remove("is-invalid");
-        control.removeAttribute("autofocus");
-      }
+    const row = event.target.closest("[data-row]");
+    if (row) {
       for (const message of row.querySelectorAll(".invalid-feedback")) message.remove();
-      rows.append(row);
-      row.querySelector("input, select, textarea").focus();
+      for (const control of row.querySelectorAll(".is-invalid")) mark(control, false);
+      return;
     }
-    if (remove) {
-      event.preventDefault();
-      const row = remove.closest("[data-row]");
-      if (row.parentElement.querySelectorAll("[data-row]").length > 1) row.remove();
-      else for (const control of row.querySelectorAll("input, select, textarea")) control.value = "";
-      choices.dispatchEvent(new Event("refresh"));
+    const place = document.getElementById(`notes-${event.target.name}`);
+    for (const message of place?.querySelectorAll(".ty-note-error") || []) message.remove();
+    mark(event.target, false);
+  });
+  const markAll = () => {
+    for (const place of form.querySelectorAll(".ty-field-notes")) {
+      const control = document.getElementById(place.id.replace("notes-", "id_"));
+      if (control) mark(control, place.querySelector(".ty-note-error") !== null);
     }
+  };
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.detail.requestConfig?.elt !== choices) return;
+    for (const message of form.querySelectorAll("[data-row] .invalid-feedback")) message.remove();
+    markAll();
   });
 
-  // A volume brings the path where it is usually mounted.
-  form.addEventListener("change", (event) => {
-    if (event.target.name !== "mount_volume") return;
-    const path = event.target.closest("[data-row]").querySelector("[name=mount_path]");
-    const usual = event.target.selectedOptions[0].dataset.path;
-    if (path && !path.value && usual) path.value = usual;
-  }, true);
+  // A note leads to its field: opens the section it lies in, and puts the cursor there.
+  form.addEventListener("click", (event) => {
+    const link = event.target.closest("#summary a[href^='#']");
+    if (!link) return;
+    const place = document.querySelector(link.getAttribute("href"));
+    if (!place) return;
+    event.preventDefault();
+    sheet(false);
+    const section = place.closest("details");
+    if (section) section.open = true;
+    const control = place.matches("input, select, textarea") ? place : place.querySelector("input, select, textarea");
+    (control || place).scrollIntoView({ block: "center" });
+    control?.focus({ preventScroll: true });
+  });
+
+  // On a phone the summary is a sheet above the button, and sections that are filled in begin closed.
+  const toggle = document.getElementById("summary-toggle");
+  const sheet = (open) => {
+    toggle.setAttribute("aria-expanded", String(open));
+    form.querySelector(".ty-aside").classList.toggle("ty-sheet-open", open);
+  };
+  toggle.addEventListener("click", () => sheet(toggle.getAttribute("aria-expanded") !== "true"));
+  if (matchMedia("(max-width: 47.99rem)").matches) {
+    for (const section of form.querySelectorAll(".ty-section")) {
+      const filled = section.querySelector(".ty-said").textContent.trim();
+      const wrong = section.querySelector(".invalid-feedback");
+      if (filled && !wrong && section.querySelector("#id_image, #mount-rows")) section.open = false;
+    }
+  }
+
+  // Occupancy and queue are shown beside the form.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("[data-dialog]");
+    if (!link) return;
+    const dialog = document.getElementById(link.dataset.dialog);
+    dialog.querySelector("h2").textContent = link.textContent;
+    if (!dialog.open) dialog.showModal();
+  });
+  document.getElementById("pool-dialog").addEventListener("close", (event) => {
+    event.target.querySelector("#pool-dialog-body").replaceChildren(); // what is not seen is not polled
+  });
 })();

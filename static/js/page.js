@@ -50,6 +50,15 @@
     setTimeout(() => { label.textContent = before; }, 2000);
   });
 
+  // What was unfolded stays so when its place is drawn anew.
+  let unfolded = [];
+  document.addEventListener("htmx:beforeSwap", () => {
+    unfolded = [...document.querySelectorAll("details[id][open]")].map((details) => details.id);
+  });
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
+  });
+
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (document.hidden && event.target.hasAttribute("data-poll")) event.preventDefault();
   });

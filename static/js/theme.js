@@ -5,6 +5,7 @@
   let chosen = root.getAttribute("data-bs-theme") || "";
   const apply = () => root.setAttribute("data-bs-theme", chosen || (dark.matches ? "dark" : "light"));
   apply();
+  root.classList.add("ty-js"); // for what makes no sense without scripts
   dark.addEventListener("change", apply);
 
   // A choice shows at once; the console is told without leaving the page.

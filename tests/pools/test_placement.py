@@ -3,11 +3,11 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pools.capacity import Shape, fits, idle_nodes_of, startable, when_empty
-from pools.placement import Counts, IdleNode, Nodes, why_not
+from pools.placement import Counts, IdleNode, Nodes, landing_counts, why_not
 from tests.pools.test_capacity import clusters
 
 
@@ -89,3 +89,22 @@ def test_what_fits_can_be_taken(cluster, shape):
     nodes = nodes_of(idle, size)
     if fits(nodes.idle_nodes, shape):
         assert len(nodes.take(shape)) == shape.workers
+
+
+@given(
+    idle=st.lists(st.integers(0, 8), min_size=1, max_size=12),
+    gpus=st.sampled_from([1, 2, 4, 8]),
+    workers=st.integers(1, 12),
+)
+def test_landing_by_count_agrees_with_landing_by_node(idle, gpus, workers):
+    shape, counts = Shape.of_spec(gpus, workers), idle_nodes_of(idle, 8)
+    room = Nodes([IdleNode(f"n-{i:02}", i, k) for i, k in enumerate(idle)], 8)
+    assume(room.fits(shape))
+    landed = Counter(idle[node] for node in set(room.take(shape)))
+    assert landing_counts(counts, shape) == [landed[k] for k in range(9)]
+
+
+def test_a_smaller_last_worker_lands_too():
+    assert landing_counts(idle_nodes_of([8, 8, 3], 8), Shape.of_custom(11)) == [0, 0, 0, 1, 0, 0, 0, 0, 1]
+    assert landing_counts(idle_nodes_of([8, 8], 8), Shape.of_custom(11)) == [0, 0, 0, 0, 0, 0, 0, 0, 2]
+    assert landing_counts(idle_nodes_of([5], 8), Shape.of_custom(3)) == [0, 0, 0, 0, 0, 1, 0, 0, 0]

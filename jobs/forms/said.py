@@ -1,0 +1,46 @@
+"""What a section of the form holds, in one line, for when it is closed."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
+
+from jobs.estimate import Estimate
+from jobs.facts import Facts
+from jobs.forms.job import JobForm
+from jobs.spec import JobSpec
+from jobs.states import Framework
+from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, gpus_text
+
+BETWEEN = " · "
+
+
+def said_of(form: JobForm, spec: JobSpec, facts: Facts, judged: Estimate) -> dict[str, str]:
+    """A line for each section; empty where nothing has been filled in."""
+    gpus = gpus_text(judged.total_gpus) if judged.total_gpus else ""
+    return {
+        "resources": _joined(facts.pool.name if facts.pool else "", gpus),
+        "environment": _joined(facts.image.reference if facts.image else "", _framework(spec)),
+        "command": _command(spec),
+        "storage": pgettext("between entries", ", ").join(m.mount_path for m in spec.mounts),
+        "basics": spec.name.strip(),
+        "advanced": _("priority %(name)s") % {"name": PRIORITY_LABELS.get(spec.priority, spec.priority)},
+    }
+
+
+def _joined(*parts: str) -> str:
+    return BETWEEN.join(part for part in parts if part)
+
+
+def _framework(spec: JobSpec) -> str:
+    known = {str(f) for f in Framework}
+    return str(FRAMEWORK_LABELS[Framework(spec.framework)]) if spec.framework in known else ""
+
+
+def _command(spec: JobSpec) -> str:
+    lines = spec.command.strip().splitlines()
+    if not lines:
+        return ""
+    if len(lines) == 1:
+        return lines[0][:80]
+    return ngettext("%(n)s line", "%(n)s lines", len(lines)) % {"n": len(lines)}

@@ -1,0 +1,164 @@
+"""What a form starts from: nothing, the example, or an earlier job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.datastructures import MultiValueDict
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from jobs.environment import to_text
+from jobs.forms.offer import Offer, offer_read, offer_start
+from jobs.models import Job
+from jobs.private import private_read
+from jobs.spec import JobSpec
+from jobs.states import Framework, Priority
+from storage.models import VolumeGrant
+from teams.models import User
+
+Values = dict[str, list[Any]]
+
+GENERAL_EXAMPLE = """\
+echo "Worker $RANK of $WORLD_SIZE, meeting at $MASTER_ADDR:$MASTER_PORT"
+python3 - <<'PY'
+import platform, time
+for step in range(1, 6):
+    print(f"step {step} on {platform.node()}", flush=True)
+    time.sleep(1)
+PY
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Values as a browser would send them, what can be chosen, and sentences about what was left out."""
+
+    values: MultiValueDict[str, Any]
+    offer: Offer
+    notices: tuple[str, ...] = ()
+
+
+def start_new(user: User, team_id: int | None) -> Start:
+    """The team's first pool, with what leaves no choice."""
+    offer = offer_start(user, team_id)
+    return Start(MultiValueDict(_new(offer)), offer)
+
+
+def start_example(user: User, team_id: int | None) -> Start:
+    """Two Workers that work together: digit recognition where the demo put it, else a few lines of shell."""
+    offer = offer_start(user, team_id)
+    values = _new(offer)
+    smallest = min(offer.cards, key=lambda card: card.spec.gpus, default=None)
+    folder = next((g.volume.default_mount_path for g in offer.volumes if _has_digits(g)), None)
+    values |= {
+        "spec": [smallest.spec.id if smallest else ""],
+        "worker_count": ["2"],
+        "framework": [Framework.PYTORCH_DDP.value],
+        "image": values["image"] if any(values["image"]) else [next((i.pk for i in offer.images), "")],
+        "name": [_("example")],
+        "command": [f"sh {folder}/digits/run.sh" if folder else GENERAL_EXAMPLE],
+    }
+    if folder:
+        run = timezone.now().strftime("%Y%m%d-%H%M%S")
+        values["env_text"] = [f"OUTPUT_DIR={folder}/outputs/digits-{run}"]
+    return Start(MultiValueDict(values), offer)
+
+
+def start_from(user: User, job: Job) -> Start:
+    """What an earlier job asked for. What is not there any more is left out, each with a sentence."""
+    spec = JobSpec.from_json(job.request)
+    offer = offer_read(user, spec.team, spec.pool)
+    values = _new(offer) | _asked(spec)
+    notices = list(_gone(offer, spec, job, values))
+    notices += _private(user, job, spec, values)
+    return Start(MultiValueDict(values), offer, tuple(notices))
+
+
+def _new(offer: Offer) -> Values:
+    suggested = [grant for grant in offer.volumes if grant.suggested]
+    return {
+        "team": [offer.team or ""],
+        "pool": [offer.pool.id if offer.pool else ""],
+        "spec": [offer.cards[0].spec.id if len(offer.cards) == 1 else ""],
+        "worker_count": ["1"],
+        "image": [offer.images[0].pk if len(offer.images) == 1 else ""],
+        "framework": [Framework.SINGLE.value],
+        "mount_volume": [str(grant.volume_id) for grant in suggested],
+        "mount_path": [grant.volume.default_mount_path for grant in suggested],
+        "priority": [Priority.NORMAL.label_code],
+        "stop_grace_seconds": ["30"],
+        "token": [str(uuid4())],
+    }
+
+
+def _has_digits(grant: VolumeGrant) -> bool:
+    return bool(settings.DEMO and grant.volume.path == str(settings.DEMO_VOLUME) and not grant.read_only)
+
+
+def _asked(spec: JobSpec) -> Values:
+    """A request as the form's values; switches that are off are not sent at all."""
+    switches = {"rdma": spec.rdma, "public_data": spec.public_data, "custom": spec.custom}
+    return {
+        "spec": [spec.spec or ""],
+        "worker_count": [str(spec.workers_wanted)],
+        "custom_gpus": [spec.custom_gpus or ""],
+        "flavor": [spec.flavor or ""],
+        "image": [spec.image or ""],
+        "framework": [spec.framework],
+        "command": [spec.command],
+        "env_text": [to_text(v for v in spec.env if not v.private)],
+        "mount_volume": [str(m.volume) for m in spec.mounts],
+        "mount_path": [m.mount_path for m in spec.mounts],
+        "name": [spec.name],
+        "description": [spec.description],
+        "tags": [", ".join(spec.tags)],
+        "priority": [spec.priority],
+        "stop_grace_seconds": [str(spec.stop_grace_seconds)],
+        **{name: ["on"] for name, on in switches.items() if on},
+    }
+
+
+def _gone(offer: Offer, spec: JobSpec, job: Job, values: Values) -> Iterator[str]:
+    """Takes out what can no longer be chosen."""
+    frozen = job.frozen
+    if offer.pool is None:
+        yield _("The resource pool %(name)s cannot be used any more; choose another.") % {
+            "name": frozen["pool"]["name"]
+        }
+        return
+    if spec.spec and all(card.spec.id != spec.spec for card in offer.cards):
+        values["spec"] = [""]
+        yield _("The Worker spec %(name)s was retired; choose another.") % {"name": frozen["spec"]["name"]}
+    if all(image.pk != spec.image for image in offer.images):
+        values["image"] = [""]
+        yield _("The image %(name)s is not offered for jobs in this zone any more; choose another.") % {
+            "name": frozen["image"]["reference"]
+        }
+    offered = {grant.volume_id for grant in offer.volumes}
+    rows = [(m.volume, m.mount_path) for m in spec.mounts if m.volume in offered]
+    values["mount_volume"] = [str(volume) for volume, _path in rows]
+    values["mount_path"] = [path for _volume, path in rows]
+    for mount in frozen["mounts"]:
+        if mount["volume"] not in offered:
+            yield _("The volume %(name)s cannot be mounted any more.") % {"name": mount["name"]}
+
+
+def _private(user: User, job: Job, spec: JobSpec, values: Values) -> list[str]:
+    """Private values go into the form of whoever entered them; others see the names and enter their own."""
+    own = {name: value for name, value in private_read(job=job, user=user).items() if value is not None}
+    names = [v.name for v in spec.env if v.private]
+    values["private_name"] = list(names)
+    values["private_value"] = [own.get(name, "") for name in names]
+    foreign = [name for name in names if name not in own]
+    if not foreign:
+        return []
+    listed = pgettext("between entries", ", ").join(foreign)
+    return [
+        _("Private values are not copied from others’ jobs; enter your own: %(names)s.") % {"names": listed}
+    ]
