@@ -144,8 +144,8 @@ def _has(the_page: HelpPage, section: Section, wanted: Iterable[str]) -> bool:
     return all(word in text for word in wanted)
 
 
-@cache
 def _markdown() -> MarkdownIt:
+    """A new one for each page: it fills caches of its own when first used, which threads must not share."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     markdown.use(attrs_plugin, allowed=["id"]).use(attrs_block_plugin, allowed=["id"])
     markdown.add_render_rule("fence", _fence)
