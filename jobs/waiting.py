@@ -90,11 +90,10 @@ def queue_read(*, pool: Pool, teams: Collection[int]) -> Queue:
         rows.append(row if job.team_id in teams else _anonymous(row))
     totals = WaitingTotal.objects.filter(pool=pool)
     mine = totals.filter(team__in=teams).aggregate(n=Coalesce(Sum("jobs"), 0))["n"]
-    whole = totals.aggregate(
-        jobs=Coalesce(Sum("jobs"), 0), gpus=Coalesce(Sum(F("jobs") * F("total_gpus")), 0)
-    )
+    gpus = Coalesce(Sum(F("jobs") * F("total_gpus")), 0)
+    whole = totals.aggregate(all_jobs=Coalesce(Sum("jobs"), 0), all_gpus=gpus)
     my_more = max(mine - sum(row.mine for row in rows), 0)
-    return Queue(tuple(rows), whole["jobs"], whole["gpus"], my_more, len(facts.flavors) > 1)
+    return Queue(tuple(rows), whole["all_jobs"], whole["all_gpus"], my_more, len(facts.flavors) > 1)
 
 
 def _first_jobs(pool: Pool) -> QuerySet[Job]:
