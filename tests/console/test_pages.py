@@ -37,7 +37,7 @@ FOLDERS = ("console", "runs", "jobs", "images", "storage", "pools", "alerts", "t
 @pytest.mark.django_db
 def test_signing_in_and_out(client: Client) -> None:
     user = make_user(make_team())
-    assert client.get("/")["Location"] == "/jobs/"
+    assert client.get("/")["Location"] == "/accounts/login/?next=/"
     assert client.get("/jobs/")["Location"] == "/accounts/login/?next=/jobs/"
     wrong = client.post("/accounts/login/", {"username": user.username, "password": "wrong"})
     assert wrong.status_code == 200
@@ -47,7 +47,7 @@ def test_signing_in_and_out(client: Client) -> None:
         {"username": user.username, "password": PASSWORD, "next": "/jobs/create/"},
     )
     assert right["Location"] == "/jobs/create/"
-    assert client.get("/accounts/login/")["Location"] == "/jobs/"
+    assert client.get("/accounts/login/")["Location"] == "/"
     client.post("/accounts/logout/")
     assert client.get("/jobs/").status_code == 302
 
@@ -87,7 +87,7 @@ def test_every_page_says_that_jobs_run_unprotected(client: Client, mode: str) ->
 def test_pages_obey_a_strict_policy(client: Client) -> None:
     client.force_login(make_user(team := make_team()))
     make_pool(team)
-    for address in ("/accounts/login/", "/jobs/", "/jobs/create/"):
+    for address in ("/accounts/login/", "/", "/alerts/", "/images/", "/storage/", "/jobs/", "/jobs/create/"):
         answer = client.get(address, follow=True)
         assert "unsafe" not in answer["Content-Security-Policy"]
         page = Page(answer)
@@ -118,7 +118,7 @@ def test_the_language_of_the_browser_or_the_switch(client: Client) -> None:
     client.force_login(make_user(make_team()))
     assert "任务列表" in client.get("/jobs/", headers={"accept-language": "zh-CN"}).content.decode()
     assert "任务列表" not in client.get("/jobs/", headers={"accept-language": "fr"}).content.decode()
-    client.post("/i18n/setlang/", {"language": "zh-hans", "next": "/jobs/"})
+    client.post("/settings/preferences/", {"language": "zh-hans", "next": "/jobs/"})
     assert "创建任务" in client.get("/jobs/", headers={"accept-language": "en"}).content.decode()
 
 

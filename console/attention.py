@@ -1,0 +1,219 @@
+"""What deserves a person's attention now. The start page shows the beginning of it, the alerts page all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Min, OuterRef, QuerySet, Subquery, Sum
+from django.urls import reverse
+from django.utils import formats, timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from console.spans import span_text
+from console.waiting import reasons_read
+from jobs.models import Attempt, Job
+from jobs.querysets import JobQuerySet
+from jobs.states import State
+from jobs.texts import gpus_text, reason_text, step_label
+from pools.models import Node, NodeState, Pool
+from pools.querysets import PoolQuerySet
+from teams.models import Team, User
+
+FAILED_WITHIN = timedelta(days=7)
+LONG_WAIT = timedelta(minutes=30)
+LONG_DEPLOY = timedelta(minutes=10)
+ENDING_WITHIN = timedelta(days=30)
+MOST = 20  # notes of one kind
+POOL_OF_NODE = ("flavor__pool", "flavor__pool__name")
+
+TITLES = {
+    "failed": gettext_lazy("Failed in the last 7 days"),
+    "waiting": gettext_lazy("Waiting for more than 30 minutes"),
+    "deploying": gettext_lazy("Deploying for more than 10 minutes"),
+    "paused": gettext_lazy("Paused resource pools"),
+    "out_of_service": gettext_lazy("Nodes out of service"),
+    "ending": gettext_lazy("Prepaid periods that end within 30 days"),
+}
+OUT_OF_SERVICE: dict[str, Callable[[int], str]] = {
+    NodeState.CORDONED: lambda n: ngettext("%(n)s node cordoned", "%(n)s nodes cordoned", n) % {"n": n},
+    NodeState.DOWN: lambda n: ngettext("%(n)s node down", "%(n)s nodes down", n) % {"n": n},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose things are shown: those of one team of the person, or of all of them (None)."""
+
+    user: User
+    team: Team | None
+
+    def jobs(self, *, mine: bool = False) -> JobQuerySet:
+        jobs: JobQuerySet = Job.objects.for_user(self.user)
+        jobs = jobs.filter(team=self.team) if self.team else jobs
+        return jobs.filter(creator=self.user) if mine else jobs
+
+    def pools(self) -> PoolQuerySet:
+        pools: PoolQuerySet = Pool.objects.for_user(self.user)
+        return pools.filter(grants__team=self.team) if self.team else pools
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing to look at; `key`, `at` and `who` only of jobs."""
+
+    title: str
+    address: str
+    text: str
+    key: str = ""
+    at: datetime | None = None
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Notes of one kind. `more`: there are further ones than those."""
+
+    kind: str
+    notes: Sequence[Note]
+    more: bool = False
+
+    @property
+    def title(self) -> Promise:
+        return TITLES[self.kind]
+
+    @property
+    def first(self) -> Sequence[Note]:
+        """What the start page shows of it."""
+        return self.notes[: 2 if self.kind == "failed" else 1]
+
+    @property
+    def count(self) -> str:
+        return f"{len(self.notes)}+" if self.more else str(len(self.notes))
+
+
+def attention_read(scope: Scope, *, mine: bool) -> list[Group]:
+    """The kinds of which there is something, in a fixed number of queries; `mine`: without jobs of others."""
+    now = timezone.now()
+    jobs = scope.jobs(mine=mine).light().select_related("creator")
+    pools = list(scope.pools().order_by("name"))
+    groups = [
+        _jobs("failed", _failed(jobs, now), _failed_note),
+        _waiting(jobs, now),
+        _jobs("deploying", _deploying(jobs, now), lambda job: _deploying_note(job, now)),
+        Group("paused", [_paused_note(pool) for pool in pools if pool.paused]),
+        Group("out_of_service", _out_of_service(pools)),
+        Group("ending", _ending(pools, timezone.localdate(now))),
+    ]
+    return [group for group in groups if group.notes]
+
+
+def pool_address(pool_id: int) -> str:
+    return reverse("pool", args=[pool_id])
+
+
+def _jobs(kind: str, jobs: Iterable[Job], note: Callable[[Job], Note]) -> Group:
+    """The group of the first jobs, of which one more than are shown was read."""
+    rows = list(jobs)
+    return Group(kind, [note(job) for job in rows[:MOST]], more=len(rows) > MOST)
+
+
+def _job_note(job: Job, text: str, at: datetime | None = None) -> Note:
+    return Note(job.name, reverse("job", args=[job.key]), text, job.key, at, job.creator.username)
+
+
+def _failed(jobs: JobQuerySet, now: datetime) -> QuerySet[Job]:
+    found: QuerySet[Job] = jobs.filter(state=State.FAILED, ended_at__gte=now - FAILED_WITHIN)
+    return found.order_by("-ended_at", "-pk")[: MOST + 1]
+
+
+def _failed_note(job: Job) -> Note:
+    text = reason_text(job.reason["code"], job.reason["data"]) if job.reason else ""
+    return _job_note(job, text, job.ended_at)
+
+
+def _waiting(jobs: JobQuerySet, now: datetime) -> Group:
+    """Those that wait the longest come first."""
+    found = jobs.waiting().filter(eligible_at__lte=now - LONG_WAIT)
+    rows = list(found.order_by("eligible_at", "pk")[: MOST + 1])
+    reasons = reasons_read(rows[:MOST])
+
+    def note(job: Job) -> Note:
+        reason = reasons[job.pk]
+        why = reason_text(reason.code, reason.data) if reason else _("Starts in a moment.")
+        values = {"span": span_text(now - job.eligible_at), "why": why}
+        return _job_note(job, _("Waiting for %(span)s. %(why)s") % values)
+
+    return _jobs("waiting", rows, note)
+
+
+def placed_at() -> Subquery:
+    """Since when a job has its GPUs: annotated to jobs, as their current attempt says."""
+    attempts = Attempt.objects.filter(job=OuterRef("pk"), number=OuterRef("attempt"))
+    return Subquery(attempts.values("placed_at")[:1])
+
+
+def _deploying(jobs: JobQuerySet, now: datetime) -> Iterable[Job]:
+    found: Any = jobs.filter(state=State.DEPLOYING).annotate(placed=placed_at())
+    long: Iterable[Job] = found.filter(placed__lte=now - LONG_DEPLOY).order_by("placed", "pk")[: MOST + 1]
+    return long
+
+
+def _deploying_note(job: Job, now: datetime) -> Note:
+    span = span_text(now - job.placed)  # type: ignore[attr-defined]
+    values = {"span": span, "step": step_label(job.deploy_step)}
+    return _job_note(job, _("Deploying for %(span)s; step: %(step)s.") % values)
+
+
+def _paused_note(pool: Pool) -> Note:
+    return Note(pool.name, pool_address(pool.pk), _("Running jobs go on; none starts."))
+
+
+def _out_of_service(pools: Sequence[Pool]) -> list[Note]:
+    rows = (
+        Node.objects.filter(flavor__pool__in=[pool.pk for pool in pools], state__in=list(OUT_OF_SERVICE))
+        .values(*POOL_OF_NODE, "state")
+        .annotate(n=Count("pk"), gpus=Sum("flavor__gpus_per_node"), first=Min("name"))
+        .order_by("flavor__pool__name", "state")
+    )
+    return [_pool_note(row, _out_of_service_text(row)) for row in rows]
+
+
+def _pool_note(row: Mapping[str, Any], text: str) -> Note:
+    return Note(row["flavor__pool__name"], pool_address(row["flavor__pool"]), text)
+
+
+def _out_of_service_text(row: Mapping[str, Any]) -> str:
+    said = OUT_OF_SERVICE[row["state"]](row["n"])
+    values = {"nodes": said, "gpus": gpus_text(row["gpus"]), "name": row["first"]}
+    if row["n"] == 1:
+        return _("%(nodes)s (%(gpus)s): %(name)s.") % values
+    return _("%(nodes)s (%(gpus)s): %(name)s and others.") % values
+
+
+def _ending(pools: Sequence[Pool], today: date) -> list[Note]:
+    """The earliest end first; a period that is over stays listed while the node is in the pool."""
+    rows = (
+        Node.objects.filter(
+            flavor__pool__in=[pool.pk for pool in pools], prepaid_until__lte=today + ENDING_WITHIN
+        )
+        .exclude(state=NodeState.RETIRED)
+        .values(*POOL_OF_NODE, "prepaid_until")
+        .annotate(n=Count("pk"))
+        .order_by("prepaid_until", "flavor__pool__name")[:MOST]
+    )
+    return [_pool_note(row, ending_text(row["n"], row["prepaid_until"], today)) for row in rows]
+
+
+def ending_text(nodes: int, until: date, today: date) -> str:
+    days = (until - today).days
+    values = {"n": nodes, "date": formats.date_format(until, "Y-m-d"), "days": abs(days)}
+    if days < 0:
+        return ngettext("%(n)s node, ended on %(date)s.", "%(n)s nodes, ended on %(date)s.", nodes) % values
+    said = ngettext("%(n)s node until %(date)s", "%(n)s nodes until %(date)s", nodes) % values
+    left = ngettext("%(days)s day left", "%(days)s days left", days) % values if days else _("ends today")
+    return _("%(nodes)s: %(left)s.") % {"nodes": said, "left": left}
