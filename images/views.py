@@ -1,14 +1,109 @@
-"""Pages of images."""
+"""The image centre: which images there are, and which of them jobs can use where."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
+
+from images.forms import ImageFilter
+from images.models import SERVICES, Image
+from pools.models import Pool, Zone
+from teams.models import Team, User
+from teams.services import admin_names
+from teams.views import chosen_team, signed_in
+
+PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An image with the zones in which the person's jobs can use it; without any, `why_not` names the cause:
+    `service` (not offered for jobs) or `zone` (it lies where the person has no pool, or not in the one asked
+    for)."""
+
+    image: Image
+    services: Sequence[str]
+    zones: Sequence[str]
+    usable: Sequence[str]
+    why_not: str
+
+    @property
+    def digest(self) -> str:
+        """As much of it as tells two apart."""
+        method, _colon, value = self.image.digest.partition(":")
+        return f"{method}:{value[:12]}" if value else self.image.digest[:12]
 
 
 @login_required
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    return render(request, "images/list.html")
+    user, team = signed_in(request), chosen_team(request)
+    mine = _visible(user, team)
+    pools = Pool.objects.for_user(user)
+    pools = pools.filter(grants__team=team) if team else pools
+    pool_zones = set(pools.values_list("zone", flat=True))
+    zones = list(Zone.objects.filter(Q(images__in=mine) | Q(pk__in=pool_zones)).distinct().order_by("name"))
+    form = ImageFilter(request.GET, zones)
+    chosen = form.chosen
+    found = Paginator(_found(mine, chosen), PAGE_SIZE).get_page(request.GET.get("page"))
+    in_question = {chosen["zone"]} & pool_zones if "zone" in chosen else pool_zones
+    context = {
+        "form": form,
+        "filtered": bool(chosen),
+        "zone": next((zone for zone in zones if zone.pk == chosen.get("zone")), None),
+        "page": found,
+        "query": urlencode(chosen),
+        "rows": [_row(image, in_question) for image in found],
+        "elsewhere": _elsewhere(mine, chosen),
+        "any": bool(found) or mine.exists(),
+        "may_edit": user.has_perm("images.change_image") and user.is_staff,
+        "admins": admin_names(user=user, team=team),
+    }
+    return render(request, "images/list.html", context)
+
+
+def _visible(user: User, team: Team | None) -> QuerySet[Image]:
+    """Preset images, and custom ones of the team, or of all the person's teams."""
+    mine: QuerySet[Image] = Image.objects.filter(pk__in=Image.objects.for_user(user).order_by().values("pk"))
+    return mine.filter(Q(team=None) | Q(team=team)) if team else mine
+
+
+def _found(images: QuerySet[Image], chosen: dict[str, Any]) -> list[Image]:
+    """The service is looked for here, since SQLite cannot ask whether a JSON list contains a value."""
+    if "zone" in chosen:
+        images = images.filter(pk__in=Image.zones.through.objects.filter(zone=chosen["zone"]).values("image"))
+    if "kind" in chosen:
+        images = images.filter(team__isnull=chosen["kind"] == "preset")
+    if "search" in chosen:
+        word = chosen["search"]
+        images = images.filter(Q(reference__icontains=word) | Q(digest__icontains=word))
+    rows = images.select_related("team").prefetch_related("zones").order_by("reference", "pk")
+    service = chosen.get("service")
+    return [image for image in rows if service is None or service in image.services]
+
+
+def _elsewhere(images: QuerySet[Image], chosen: dict[str, Any]) -> int:
+    """How many images there are besides those of the zone asked for."""
+    return images.exclude(zones=chosen["zone"]).count() if "zone" in chosen else 0
+
+
+def _row(image: Image, in_question: Collection[int]) -> Row:
+    zones = list(image.zones.all())
+    for_jobs = "job" in image.services
+    usable = [zone.name for zone in zones if for_jobs and zone.pk in in_question]
+    return Row(
+        image=image,
+        services=[str(label) for code, label in SERVICES if code in image.services],
+        zones=[zone.name for zone in zones],
+        usable=usable,
+        why_not="" if usable else "zone" if for_jobs else "service",
+    )
