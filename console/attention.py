@@ -14,12 +14,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.spans import span_text
 from console.waiting import reasons_read
 from jobs.models import Attempt, Job
 from jobs.querysets import JobQuerySet
 from jobs.states import State
-from jobs.texts import gpus_text, reason_text, step_label
+from jobs.texts import duration_text, gpus_text, reason_text, step_label
 from pools.models import Node, NodeState, Pool
 from pools.querysets import PoolQuerySet
 from teams.models import Team, User
@@ -145,10 +144,14 @@ def _waiting(jobs: JobQuerySet, now: datetime) -> Group:
     def note(job: Job) -> Note:
         reason = reasons[job.pk]
         why = reason_text(reason.code, reason.data) if reason else _("Starts in a moment.")
-        values = {"span": span_text(now - job.eligible_at), "why": why}
+        values = {"span": _span(job.eligible_at, now), "why": why}
         return _job_note(job, _("Waiting for %(span)s. %(why)s") % values)
 
     return _jobs("waiting", rows, note)
+
+
+def _span(since: datetime, now: datetime) -> str:
+    return duration_text(int((now - since).total_seconds()))
 
 
 def placed_at() -> Subquery:
@@ -164,7 +167,7 @@ def _deploying(jobs: JobQuerySet, now: datetime) -> Iterable[Job]:
 
 
 def _deploying_note(job: Job, now: datetime) -> Note:
-    span = span_text(now - job.placed)  # type: ignore[attr-defined]
+    span = _span(job.placed, now)  # type: ignore[attr-defined]  # annotated
     values = {"span": span, "step": step_label(job.deploy_step)}
     return _job_note(job, _("Deploying for %(span)s; step: %(step)s.") % values)
 

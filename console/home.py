@@ -13,13 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.attention import Scope, placed_at, pool_address
-from console.spans import span_text
 from console.waiting import reasons_read
 from jobs.findings import Reason
 from jobs.models import Job, WaitingTotal
 from jobs.querysets import JobQuerySet
 from jobs.states import LIVE, State
 from jobs.texts import reason_text, state_label, step_label
+from jobs.views.parts import Lasting
 from pools.capacity import idle_gpus, startable
 from pools.models import Flavor, Pool
 
@@ -40,12 +40,13 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A job of the person: its state, for how long, and what there is to say about that."""
+    """A job of the person: its state, for how long, and what there is to say about that. `lasting` is None
+    for a job that ended without having run."""
 
     job: Job
     state: str  # as its colour is named
     label: str
-    span: str
+    lasting: Lasting | None
     detail: str
 
 
@@ -105,21 +106,21 @@ def rows_read(jobs: JobQuerySet, most: int) -> list[Row]:
             job=job,
             state="stopping" if job.stopping else job.state,
             label=state_label(job.state, job.stopping),
-            span=_span(job, now),
+            lasting=_lasting(job, now),
             detail=_detail(job, reasons),
         )
         for job in found
     ]
 
 
-def _span(job: Job, now: datetime) -> str:
+def _lasting(job: Job, now: datetime) -> Lasting | None:
+    """How long it has been in its state; once it has ended, how long it ran."""
     if job.state == State.QUEUED:
-        return span_text(now - job.eligible_at)
-    if job.finished:
-        ran = job.started_at and job.ended_at
-        return span_text(job.ended_at - job.started_at, seconds=True) if ran else ""  # type: ignore[operator]
-    since = job.started_at if job.state == State.RUNNING else job.placed  # type: ignore[attr-defined]
-    return span_text(now - since) if since else ""
+        return Lasting.of(job.eligible_at, None, now)
+    if job.state == State.DEPLOYING:
+        since = job.placed  # type: ignore[attr-defined]  # annotated
+        return Lasting.of(since, None, now) if since else None
+    return Lasting.of(job.started_at, job.ended_at, now) if job.started_at else None
 
 
 def _detail(job: Job, reasons: Mapping[int, Reason | None]) -> str:
@@ -175,8 +176,11 @@ class Moving:
 
     @property
     def digest(self) -> str:
-        """Names what is shown, so that an unchanged page is not touched under the reader's hands."""
-        rows = [(row.job.key, row.state, row.span, row.detail) for row in self.rows]
+        """Names what is shown, so that an unchanged page is not touched under the reader's hands.
+
+        Not the time, which the page counts on by itself.
+        """
+        rows = [(row.job.key, row.state, row.detail) for row in self.rows]
         seen = rows, list(self.pools), sorted(self.counts.items())
         return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
 

@@ -11,10 +11,10 @@ from django.views.decorators.http import require_safe
 
 from console.attention import Scope, attention_read
 from console.home import SHOWN_JOBS, ended_jobs, live_jobs, moving_read, rows_read, tiles_read
-from jobs.views.parts import fresh, part
+from jobs.texts import duration_forms
+from jobs.views.parts import NOT_CHANGED, fresh, part
 from teams.views import chosen_team, signed_in
 
-NOT_CHANGED = 204
 SHOWN_RECENT = 6
 
 
@@ -30,6 +30,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "moving": moving_read(scope, live_jobs(scope)),
         "recent": rows_read(ended_jobs(scope), SHOWN_RECENT),
         "attention": attention_read(scope, mine=True),
+        "forms": duration_forms(),
     }
     return render(request, "console/home.html", context)
 

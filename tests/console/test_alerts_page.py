@@ -92,8 +92,8 @@ def test_long_waiting_jobs_with_the_reason_the_longest_first(client: Client, ali
         job = make_job(alice, pool, gpus=8, name=name)
         Job.objects.filter(pk=job.pk).update(eligible_at=ago(minutes=minutes))
     said = groups(client)["waiting"]
-    assert said.index("longest") < said.index("Waiting for 31 min.")
-    assert "Waiting for 1 h 30 min. Needs room for 1 Worker of 8 GPUs" in said
+    assert said.index("longest") < said.index("Waiting for 31 m")
+    assert "Waiting for 1 h 30 m. Needs room for 1 Worker of 8 GPUs" in said
     assert "new" not in said
 
 
@@ -107,7 +107,7 @@ def test_why_each_of_several_waits(client: Client, alice: User, team: Team) -> N
     three = make_job(alice, paused)
     Job.objects.update(eligible_at=ago(hours=1))
     said = groups(client)["waiting"]
-    assert "Waiting for 1 h 0 min. Starts in a moment." in said
+    assert "Waiting for 1 h 0 m. Starts in a moment." in said
     assert "Your team holds 8 of at most 12 GPUs" in said
     assert "The resource pool is paused." in said
     for job in (one, two, three):
@@ -124,7 +124,8 @@ def test_jobs_that_deploy_for_long(client: Client, alice: User, pool: Pool) -> N
     Attempt.objects.filter(job=quick).update(placed_at=ago(minutes=9))
     said = groups(client)["deploying"]
     assert "stuck" in said
-    assert "Deploying for 14 min; step: pull image." in said
+    assert "Deploying for 14 m" in said
+    assert "step: pull image." in said
     assert "quick" not in said
 
 
