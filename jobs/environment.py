@@ -16,6 +16,7 @@ INJECTED_BY_FRAMEWORK = {
     Framework.PYTORCH_DDP: ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"),
 }
 DEFAULT_MASTER_PORT = 29500
+QUOTES = ("'", '"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,9 @@ def parse_text(text: str) -> tuple[list[EnvVar], list[Finding]]:
             continue
         name, equals, raw = piece.partition("=")
         value = _unquote(raw.strip())
-        if not equals or not name.strip() or "；" in piece or value is None:
-            code = "env_fullwidth_semicolon" if "；" in piece else "env_not_an_assignment"
+        fullwidth = "；" in piece and raw.strip()[:1] not in QUOTES
+        if not equals or not name.strip() or fullwidth or value is None:
+            code = "env_fullwidth_semicolon" if fullwidth else "env_not_an_assignment"
             findings.append(Finding(code, "env", data={"piece": piece.strip()[:80]}))
             continue
         variables.append(EnvVar(name.strip(), value))
@@ -109,7 +111,7 @@ def _pieces(text: str) -> Iterable[str]:
 
 def _unquote(raw: str) -> str | None:
     """The value meant by its written form; None if a quote is not closed or text follows it."""
-    if raw[:1] not in ("'", '"'):
+    if raw[:1] not in QUOTES:
         return raw
     quote, value, signs = raw[0], [], iter(raw[1:])
     for sign in signs:
@@ -123,7 +125,7 @@ def _unquote(raw: str) -> str | None:
 
 
 def _quote(value: str) -> str:
-    plain = value == value.strip() and not set(value) & {";", "\n", "；"} and value[:1] not in ("'", '"')
+    plain = value == value.strip() and not set(value) & {";", "\n", "；"} and value[:1] not in QUOTES
     if plain:
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jobs.environment import Rank, injected, injected_names, parse_text, to_text, worker_name
@@ -75,6 +75,7 @@ values = st.text(st.characters(exclude_characters="\r\0", exclude_categories=["C
 
 
 @given(st.lists(st.tuples(names, values), max_size=6))
+@example([("A", "x；y"), ("B", "'q' ；"), ("C", '"；')])
 def test_rows_to_text_to_rows_loses_nothing(rows):
     variables = [EnvVar(name, value) for name, value in rows]
     again, findings = parse_text(to_text(variables))
