@@ -55,7 +55,7 @@ def part_or_page(view: View) -> View:
 @part_or_page
 @require_safe
 def occupancy(request: HttpRequest, pk: int) -> HttpResponse:
-    """The picture of the pool's nodes; `landing` names nodes to outline."""
+    """The picture of the pool's nodes; `landing` names nodes to mark."""
     user, pool = _asked(request, pk)
     landing = _numbers(request.GET.get("landing", ""))
     pictures = _pictures(pool, _teams(user), landing)
@@ -125,8 +125,8 @@ def _numbers(text: str) -> list[int]:
 
 
 def _pictures(pool: Pool, teams: Sequence[int], landing: Sequence[int]) -> list[tuple[Flavor, Picture]]:
-    """One a flavor, all at the same scale. Where that is bars only the nodes to outline are read."""
-    flavors = list(pool.flavors.order_by("name", "pk"))
+    """One a flavor with nodes, all at the same scale. Where that is bars only the nodes to mark are read."""
+    flavors = list(pool.flavors.filter(node_count__gt=0).order_by("name", "pk"))
     scale = scale_of(sum(flavor.node_count for flavor in flavors))
     shown = Node.objects.filter(flavor__pool=pool).exclude(state=NodeState.RETIRED)
     if scale == Scale.BARS:
