@@ -63,7 +63,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing to look at; `key`, `at` and `who` only of jobs."""
+    """Something to look at; `key`, `at` and `who` only of jobs. `counts` things, such as nodes of a pool."""
 
     title: str
     address: str
@@ -71,6 +71,7 @@ class Note:
     key: str = ""
     at: datetime | None = None
     who: str = ""
+    counts: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ class Group:
 
     @property
     def count(self) -> str:
-        return f"{len(self.notes)}+" if self.more else str(len(self.notes))
+        counted = sum(note.counts for note in self.notes)
+        return f"{counted}+" if self.more else str(counted)
 
 
 def attention_read(scope: Scope, *, mine: bool) -> list[Group]:
@@ -187,7 +189,7 @@ def _out_of_service(pools: Sequence[Pool]) -> list[Note]:
 
 
 def _pool_note(row: Mapping[str, Any], text: str) -> Note:
-    return Note(row["flavor__pool__name"], pool_address(row["flavor__pool"]), text)
+    return Note(row["flavor__pool__name"], pool_address(row["flavor__pool"]), text, counts=row["n"])
 
 
 def _out_of_service_text(row: Mapping[str, Any]) -> str:

@@ -140,6 +140,7 @@ def test_pools_and_their_nodes(client: Client, alice: User, pool: Pool, team: Te
     assert list(said) == ["paused", "out_of_service"]
     assert "paused here" in said["paused"]
     assert "elsewhere" not in said["paused"]
+    assert said["out_of_service"].startswith("Nodes out of service 3 ")
     assert f"2 nodes down (16 GPUs): {nodes[0].name} and others." in said["out_of_service"]
     assert f"1 node cordoned (8 GPUs): {nodes[2].name}." in said["out_of_service"]
     links = [e.attrs.get("href") or "" for e in Page(client.get("/alerts/")).all("a")]
