@@ -71,7 +71,7 @@ def test_which_images_jobs_can_use_and_why_not(client: Client, alice: User, team
     make_pool(team, zone=here)
     both, far = make_image(here, there), make_image(there)
     dev = make_image(here, services=["dev_machine"])
-    assert "Usable in here" in row(client, both)
+    assert "Offered in here" in row(client, both)
     assert "You have no resource pool in its zones" in row(client, far)
     assert "Not offered for jobs" in row(client, dev)
     there_only = f"?zone={there.pk}"
@@ -136,10 +136,10 @@ def test_only_the_chosen_team(client: Client, alice: User, team: Team) -> None:
     image = make_image(zone, team=other, reference="a/other")
     make_image(zone, reference="b/preset")
     assert listed(client) == ["a/other", "b/preset"]
-    assert "Usable in" in row(client, image)
+    assert "Offered in" in row(client, image)
     client.post("/settings/team/", {"team": team.pk})
     assert listed(client) == ["b/preset"]
-    assert "Usable in" not in client.get("/images/").content.decode()
+    assert "Offered in" not in client.get("/images/").content.decode()
 
 
 def test_texts_of_people_are_escaped(client: Client, alice: User) -> None:
