@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import wraps
 from typing import Any
 
@@ -30,6 +31,7 @@ from jobs.views.parts import NOT_CHANGED, View, fresh, part, wants_part
 from jobs.waiting import Waiting, queue_read
 from pools.models import Flavor, Node, NodeState, Pool
 from pools.picture import NodeView, Picture, Scale, picture, scale_of
+from pools.reading import SOON_DAYS
 from teams.models import Membership, User
 from teams.views import signed_in
 
@@ -105,6 +107,7 @@ def nodes(request: HttpRequest, pk: int) -> HttpResponse:
         "previous": _page_of(page, query, -1),
         "next": _page_of(page, query, 1),
         "today": timezone.localdate(),
+        "soon": timezone.localdate() + timedelta(days=SOON_DAYS),
     }
     answer = _answer(request, "nodes", context, query)
     return _remembered(request, answer, pool, query)
