@@ -3,7 +3,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint format bench lock messages clean prepare-run prepare-dev
+.PHONY: help run test test-all lint format bench screenshots lock messages clean prepare-run prepare-dev
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
@@ -27,6 +27,9 @@ format: prepare-dev ## rewrite Python and templates in the project's style
 
 bench: prepare-dev ## one line a goal; ONLY=<name> runs one
 	@exec $(PY) -m bench $(ONLY)
+
+screenshots: prepare-dev ## every page as a picture, in both sizes, themes and languages; ONLY=<words>, OUT=<folder>
+	@exec $(PY) -m tools.screenshots
 
 lock: ## write the hashed locks anew from requirements*.in; UPGRADE=1 takes the newest releases
 	@exec $(PYTHON) tools/lock.py $(if $(UPGRADE),--upgrade)

@@ -1,0 +1,73 @@
+"""A console with something of everything, and the addresses of all its pages: for pictures and for checks."""
+
+from __future__ import annotations
+
+from tests.e2e.stack import Console
+
+LONG_NAME = '训练-🚀 "q" <img src=x onerror=alert(1)> ../../x (1) ' + "a-very-long-name-without-a-break" * 2
+LIVELY = """\
+for step in $(seq 1 40); do echo "step $step loss 0.$((9000 - step * 7))"; done
+sleep 3000
+"""
+
+
+class Tour:
+    """Jobs in every state on a furnished console, and where each page is."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        console.manage("shell", "-c", "from tests.e2e.furnish import furnish; furnish()")
+        one, eight = console.spec(1), console.spec(8)
+        mounts = [console.volume_mount()]
+        digits = {
+            "command": "sh /mnt/public/digits/run.sh",
+            "env": [
+                {"name": "OUTPUT_DIR", "value": "/mnt/public/outputs/tour"},
+                {"name": "API_KEY", "value": "sekret", "private": True},
+            ],
+            "mounts": mounts,
+            "framework": "pytorch_ddp",
+            "worker_count": 2,
+            "spec": one,
+            "tags": ["digits", "demo"],
+        }
+        self.succeeded = console.submit(**digits, name="digits-01")
+        self.failed = console.submit(
+            'echo "loading data"; echo "Traceback: no such file" >&2; exit 3', spec=one, name="broken-数据"
+        )
+        self.running = console.submit(LIVELY, spec=eight, name="llm-sft-v3", tags=["sft"], worker_count=2)
+        self.many = console.submit("sleep 3000", spec=one, worker_count=12, name=LONG_NAME)
+        self.stopped = console.submit("sleep 3000", spec=one, name="stopped-early")
+        self.queued = console.submit("sleep 1", spec=eight, worker_count=4, name="waits-for-4-nodes")
+        console.wait_state(self.stopped, "running")
+        console.call("POST", f"jobs/{self.stopped}/stop/")
+        for key, state in ((self.succeeded, "succeeded"), (self.failed, "failed"), (self.many, "running")):
+            console.wait_state(key, state)
+        console.wait_state(self.stopped, "stopped")
+
+    def pages(self) -> dict[str, str]:
+        """Addresses by name, in the order of the navigation."""
+        pools = {p["name"]: p["id"] for p in self.console.call("GET", "pools/")["results"]}
+        jobs = ("succeeded", "failed", "running", "many", "stopped", "queued")
+        return {
+            "home": "/",
+            "create": "/jobs/create/",
+            "create-example": "/jobs/create/?example=1",
+            "create-from": f"/jobs/create/?from={self.succeeded}",
+            "jobs": "/jobs/",
+            "jobs-filtered": "/jobs/?state=queued&search=nothing-like-this",
+            **{f"job-{state}": f"/jobs/{getattr(self, state)}/" for state in jobs},
+            "job-stop": f"/jobs/{self.running}/stop/",
+            "log": f"/jobs/{self.running}/workers/0/log/",
+            "pools": "/pools/",
+            "pool-cells": f"/pools/{pools['H20-研发']}/",
+            "pool-tiles": f"/pools/{pools['A800-生产']}/",
+            "pool-bars": f"/pools/{pools['通用大池']}/",
+            "images": "/images/",
+            "storage": "/storage/",
+            "alerts": "/alerts/",
+            "help": "/help/",
+            "help-page": "/help/compute/",
+            "settings": "/settings/",
+            "not-found": "/nothing-here/",
+        }
