@@ -14,7 +14,7 @@ from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
 from jobs.reading import image_in_zone, image_read, landing_read, pool_read, volumes_read, waiting_read
 from jobs.spec import JobSpec
 from pools.capacity import custom_startable, idle_gpus, startable
-from pools.models import Flavor, Pool
+from pools.models import Flavor, Grant, Pool
 from storage.models import VolumeGrant
 from teams.models import Membership, User
 from teams.roles import Role
@@ -119,13 +119,18 @@ def offer_read(user: User, team_id: int | None, pool_id: int | None) -> Offer:
     return Offer(_memberships(user), team_id, pool_id)
 
 
-def offer_start(user: User, team_id: int | None = None) -> Offer:
-    """What a new job starts from: the team asked for, else the first one, and its first pool."""
+def offer_start(user: User, team_id: int | None = None, pool_id: int | None = None) -> Offer:
+    """What a new job starts from: the team asked for, else the first that may use the pool asked for, else
+    the first one; and that pool, else the team's first."""
     memberships = _memberships(user)
     mine = [m.team_id for m in memberships]
+    if pool_id is not None and team_id is None:
+        granted = Grant.objects.filter(pool=pool_id, team__in=mine).values_list("team", flat=True)
+        team_id = next((team for team in mine if team in set(granted)), None)
     team = team_id if team_id in mine else next(iter(mine), None)
     pools = _pools(team) if team else ()
-    offer = Offer(memberships, team, pools[0].id if pools else None)
+    chosen = [pool.id for pool in pools if pool.id == pool_id] or [pool.id for pool in pools]
+    offer = Offer(memberships, team, next(iter(chosen), None))
     offer.pools = pools
     return offer
 

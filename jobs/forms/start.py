@@ -44,9 +44,9 @@ class Start:
     notices: tuple[str, ...] = ()
 
 
-def start_new(user: User, team_id: int | None) -> Start:
-    """The team's first pool, with what leaves no choice."""
-    offer = offer_start(user, team_id)
+def start_new(user: User, team_id: int | None, pool_id: int | None = None) -> Start:
+    """The pool asked for, else the team's first, with what leaves no choice."""
+    offer = offer_start(user, team_id, pool_id)
     return Start(MultiValueDict(_new(offer)), offer)
 
 

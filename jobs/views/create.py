@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,7 @@ ONLY_LOOKS = ("look", "add_row")  # buttons that work without JavaScript and cre
 OF_THE_PAGE = ("csrfmiddlewaretoken", "promise", "seen", "tried", "shown_team", "shown_pool")
 NOT_CHANGED = 204
 RECENT_JOBS = 5
+PLAIN_ID = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,11 @@ def _start(request: HttpRequest, user: User) -> Start:
     if earlier := request.GET.get("from"):
         jobs = Job.objects.for_user(user)
         return start_from(user, get_object_or_404(jobs, key=earlier))
-    start = start_example if "example" in request.GET else start_new
-    return start(user, team.pk if team else None)
+    team_id = team.pk if team else None
+    if "example" in request.GET:
+        return start_example(user, team_id)
+    pool = request.GET.get("pool", "")
+    return start_new(user, team_id, int(pool) if PLAIN_ID.fullmatch(pool) else None)
 
 
 def _created(request: HttpRequest, form: JobForm) -> HttpResponse:

@@ -66,7 +66,7 @@ def _answer(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """For htmx only what a filter changes, with the address that says so; else a whole page."""
     if wants_part(request):
         answer = render(request, "jobs/list/part.html", context)
-        answer["HX-Push-Url"] = reverse("jobs") + context["here"]
+        answer["HX-Push-Url"] = (reverse("jobs") + context["here"]).rstrip("?")
     else:
         answer = render(request, "jobs/list.html", context | _choices(request, context["asked"]))
     patch_vary_headers(answer, ["HX-Request"])

@@ -39,6 +39,11 @@ class Row:
         return PRIORITY_MARKS.get(Priority(self.job.priority), "")
 
     @property
+    def signal(self) -> int | None:
+        """The signal that ended the Worker that failed first."""
+        return self.job.reason["data"].get("signal") if self.job.reason else None
+
+    @property
     def version(self) -> str:
         """Changes with whatever the row shows, but for the time that the page counts on by itself."""
         job = self.job

@@ -111,7 +111,7 @@ def numbers(page: Page, total: str, formula: str, startable: str) -> None:
 
 
 def choose(page: Page, gpus: int, count: str) -> None:
-    page.locator(".ty-card").filter(has_text=re.compile(rf"^\s*{gpus} (GPUs?|卡)\b")).click()
+    page.locator(".ty-card").filter(has_text=re.compile(rf"^\s*{gpus} (GPU|卡)")).click()
     page.fill("#id_worker_count", count)
 
 
@@ -143,7 +143,7 @@ def test_from_signing_in_to_a_stopped_job(page: Page, words: Words) -> None:
 
     page.wait_for_url("**/jobs/jo-*/")
     expect(page.get_by_role("status").first).to_contain_text(words.created)
-    expect(page.locator("#live .ty-state").first).to_have_text(words.succeeded)
+    expect(page.locator("#live-head .ty-state")).to_have_text(words.succeeded)
     expect(page.locator("#log")).to_contain_text("accuracy")
     expect(page.locator("#log").get_by_role("heading", name=words.log)).to_be_visible()
     _stop_another(page, words)
@@ -155,8 +155,8 @@ def _stop_another(page: Page, words: Words) -> None:
     page.fill("#id_name", "to be stopped")
     page.locator(".ty-confirm").get_by_role("button", name=words.confirm).click()
     page.wait_for_url("**/jobs/jo-*/")
-    expect(page.locator("#live .ty-state").first).to_have_text(words.running)
+    expect(page.locator("#live-head .ty-state")).to_have_text(words.running)
     expect(page.locator("#log")).to_contain_text("up")
     page.get_by_role("link", name=words.stop, exact=True).first.click()
     page.get_by_role("button", name=words.stop).first.click()
-    expect(page.locator("#live .ty-state").first).to_have_text(words.stopped)
+    expect(page.locator("#live-head .ty-state")).to_have_text(words.stopped)

@@ -87,6 +87,16 @@ def test_the_chosen_team_is_the_forms(client: Client, team: Team, pool: Pool) ->
     assert (fields["team"], fields["pool"]) == ([str(second.pk)], [str(theirs.pk)])
 
 
+def test_a_pool_can_be_asked_for(client: Client, team: Team, pool: Pool) -> None:
+    second = make_team("zz")
+    theirs, foreign = make_pool(second), make_pool(make_team())
+    client.force_login(make_user(team, second))
+    fields = get(client, f"?pool={theirs.pk}").fields()
+    assert (fields["team"], fields["pool"]) == ([str(second.pk)], [str(theirs.pk)])
+    for odd in (foreign.pk, "x", "", "9" * 30, "-1"):
+        assert get(client, f"?pool={odd}").fields()["pool"] == [str(pool.pk)]
+
+
 def test_an_earlier_job_fills_the_form(signed_in: Client, pool: Pool, alice: User) -> None:
     fields = get(signed_in, "").fields()
     sent = fields | {
