@@ -30,7 +30,15 @@
 
   // The question before a stop is asked above the page; each form is sent once.
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.target.id === "dialog" && !event.target.open) event.target.showModal();
+    const dialog = event.target;
+    if (dialog.id !== "dialog" || dialog.open) return;
+    const asked = event.detail.requestConfig.elt;
+    const menu = asked.closest("details");
+    dialog.showModal();
+    dialog.addEventListener("close", () => {
+      const back = menu && !menu.open ? menu.querySelector("summary") : document.getElementById(asked.id) || asked;
+      back.focus();
+    }, { once: true });
   });
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-once]");

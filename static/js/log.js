@@ -46,7 +46,9 @@
   };
   document.addEventListener("htmx:afterSwap", (event) => {
     const target = event.target;
-    if (target.classList?.contains("ty-log-lines")) {
+    if (target.classList?.contains("ty-tail")) {
+      target.firstElementChild.scrollTop = target.firstElementChild.scrollHeight;
+    } else if (target.classList?.contains("ty-log-lines")) {
       const added = target.lastElementChild;
       if (follow) {
         trim(target);
@@ -56,7 +58,7 @@
         unread += added ? added.textContent.split("\n").length - 1 : 0;
         tell();
       }
-    } else if (target.closest?.("#log") || target.querySelector?.("#log")) {
+    } else if (target.id === "log") {
       wrap(wraps());
       toEnd();
     }

@@ -72,11 +72,12 @@ def test_from_signing_in_to_the_job(page: Page, pool: Pool) -> None:
 
     page.wait_for_url("**/jobs/jo-*/")
     expect(page.get_by_text("Created.")).to_be_visible()
-    expect(page.locator("#live .ty-state")).to_have_text("Queued")
+    expect(page.locator("#live-head .ty-state")).to_have_text("Queued")
     expect(page.locator("#log")).to_contain_text("The log is followed")
     assert Job.objects.get().request["command"] == "cd /tmp\npwd"
     page.click("#stop")
-    expect(page.locator("#live .ty-state")).to_have_text("Stopped")
+    page.click("#stop-yes")
+    expect(page.locator("#live-head .ty-state")).to_have_text("Stopped")
 
 
 def test_a_late_answer_never_replaces_a_newer_one(page: Page, pool: Pool) -> None:

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 
 from engines.base import EngineError, LogChunk
-from jobs.models import Job
+from jobs.models import Job, Worker
 from jobs.scheduling import queue_cycle
 from runs.registry import engine_of
 from runs.views import TAIL_BYTES, log_part, readable
@@ -145,3 +145,41 @@ def test_the_log_of_a_waiting_job_turns_into_the_first_attempts(client: Client, 
     engine_of.cache_clear()
     answer = client.get(more.replace("size=0", "size=1"), headers=HTMX)
     assert answer["HX-Retarget"] == "#log"
+
+
+@pytest.mark.django_db
+def test_the_last_lines_alone(client: Client, job: Job, log: Path) -> None:
+    log.write_bytes(b"".join(b"line %d\n" % n for n in range(50)) + b"<b>cut off")
+    source = client.get(f"/jobs/{job.key}/workers/0/log/?attempt=1&tail=3", headers=HTMX).content.decode()
+    assert Page(client.get(f"/jobs/{job.key}/workers/0/log/?tail=3")).all("pre")[0].text == (
+        "line 48\nline 49\n<b>cut off"
+    )
+    assert "line 47" not in source
+    assert "<b>" not in source
+    assert "No output." in client.get(f"/jobs/{job.key}/workers/1/log/?tail=3").content.decode()
+    assert client.get(f"/jobs/{job.key}/workers/0/log/?tail=x").status_code == 200
+
+
+@pytest.mark.django_db
+def test_the_head_of_the_log_leads_to_its_file_and_to_other_logs(client: Client, job: Job, log: Path) -> None:
+    log.write_bytes(b"hello\n")
+    page = Page(client.get(f"/jobs/{job.key}/workers/0/log/"))
+    hrefs = [e.attrs.get("href") for e in page.all("a")]
+    assert f"/jobs/{job.key}/workers/0/log/download/?attempt=1" in hrefs
+    assert f"/jobs/{job.key}/workers/1/log/?attempt=1" in hrefs
+    other = client.get(f"/jobs/{job.key}/workers/0/log/?attempt=1&worker=1")
+    assert other["Location"] == f"/jobs/{job.key}/workers/1/log/?attempt=1"
+
+
+@pytest.mark.django_db
+def test_an_earlier_run_can_be_chosen(client: Client, job: Job, log: Path) -> None:
+    log.write_bytes(b"first run\n")
+    second = job.attempts.get()
+    second.pk, second.number, second.port = None, 2, None
+    second.save()
+    Worker.objects.create(attempt=second, rank=0, node_name="n", gpus=[0])
+    Job.objects.filter(pk=job.pk).update(attempt=2)
+    page = Page(client.get(f"/jobs/{job.key}/workers/0/log/"))
+    runs = [e for e in page.all("a", class_="ty-menu-item") if "run" in e.text]
+    assert [e.attrs["href"] for e in runs] == [f"/jobs/{job.key}/workers/0/log/?attempt={n}" for n in (2, 1)]
+    assert "first run" in client.get(runs[1].attrs["href"] or "").content.decode()

@@ -4,8 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
+from django.utils import translation
 
-from jobs.texts import FINDINGS, REASONS, finding_text, reason_text
+from jobs.texts import FINDINGS, REASONS, duration_text, finding_text, reason_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [source for app in ("jobs", "runs", "engines") for source in (ROOT / app).rglob("*.py")]
@@ -66,3 +67,21 @@ def test_capacity_says_the_numbers():
         "Needs room for 3 Workers of 8 GPUs; "
         "there is room for 1 now, the largest free block on one node is 5 GPUs."
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "english", "chinese"),
+    [
+        (0, "0 s", "0 秒"),
+        (59, "59 s", "59 秒"),
+        (90, "1 m 30 s", "1 分 30 秒"),
+        (3600, "1 h 0 m", "1 小时 0 分"),
+        (8040, "2 h 14 m", "2 小时 14 分"),
+        (90_000, "1 d 1 h", "1 天 1 小时"),
+    ],
+)
+@pytest.mark.usefixtures("chinese")
+def test_lengths_of_time_by_their_two_largest_units(seconds, english, chinese):
+    assert duration_text(seconds) == english
+    with translation.override("zh-hans"):
+        assert duration_text(seconds) == chinese
