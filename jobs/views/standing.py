@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.utils import timezone
 
 from jobs.models import Attempt, Job, Worker
@@ -96,15 +96,15 @@ def log_rank(job: Job, attempt: Attempt | None) -> int:
 
 
 def _failing_first(attempt: Attempt) -> QuerySet[Worker]:
+    """The one that failed first, then those that ended badly by themselves: signals may be ours."""
     first = (attempt.first_failure or {}).get("rank", -1)
-    bad = Q(exit_code__gt=0) | Q(signal__isnull=False)
-    order = Case(
+    trouble = Case(
         When(rank=first, then=Value(0)),
-        When(bad, then=Value(1)),
+        When(exit_code__gt=0, then=Value(1)),
         default=Value(2),
         output_field=IntegerField(),
     )
-    return attempt.workers.order_by(order, "rank")
+    return attempt.workers.annotate(trouble=trouble).order_by("trouble", "rank")
 
 
 def _life(job: Job, attempts: Sequence[Attempt]) -> Life:

@@ -117,10 +117,13 @@ def test_a_failure_names_the_first_worker_and_shows_its_last_lines(
 
 def test_workers_that_failed_come_first_and_most_are_folded(client: Client, alice: User, pool: Pool) -> None:
     job = placed(alice, pool, gpus=1, workers=20)
+    workers = job.attempts.get().workers
+    workers.filter(rank=4).update(exit_code=1)
+    workers.filter(rank=5).update(signal=15)  # ended by the platform, as all others
     fail(job, rank=17)
     page = Page(client.get(f"/jobs/{job.key}/"))
     ranks = [e.text.strip() for e in page.all("td") if e.attrs.get("data-label") == "Worker"]
-    assert ranks[:3] == ["17", "0", "1"]
+    assert ranks[:3] == ["17", "4", "0"]
     assert len(ranks) == 20
     assert page.by_id("folded-workers").text.count("Log Worker") == 12
 
