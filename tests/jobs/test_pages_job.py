@@ -16,6 +16,7 @@ from jobs.models import Job, Worker
 from jobs.scheduling import queue_cycle
 from jobs.spec import EnvVar
 from jobs.states import State
+from jobs.views.parts import Lasting, rendered
 from pools.models import Pool
 from teams.models import Team, User
 from tests.factories import make_job, make_team, make_user, occupy
@@ -76,6 +77,13 @@ def test_only_changed_parts_are_sent(client: Client, alice: User, pool: Pool) ->
     ]
     Job.objects.filter(pk=job.pk).update(created_at=job.created_at - timedelta(hours=1))
     assert "live-events" not in client.get(polled(changed)).content.decode()
+
+
+@pytest.mark.parametrize(("ticks", "news"), [(True, False), (False, True)])
+def test_time_that_the_page_counts_on_is_no_news(ticks: bool, news: bool) -> None:
+    one, later = (rendered("jobs/lasting.html", {"lasting": Lasting(seconds, ticks)}) for seconds in (59, 60))
+    assert one[0] != later[0]
+    assert (one[1] != later[1]) is news
 
 
 def placed(alice: User, pool: Pool, **fields: Any) -> Job:
