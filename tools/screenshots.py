@@ -5,6 +5,7 @@ ONLY=<words> takes the pages whose name holds one of the words; OUT=<folder> is 
 
 import itertools
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,10 +15,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.e2e.browser import CHROMIUM
 from tests.e2e.stack import Console
 from tests.e2e.tour import Tour
 
+CHROMIUM = shutil.which("chromium")
 SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
 THEMES: tuple[Any, ...] = ("light", "dark")
 LANGUAGES = {"zh": "zh-CN", "en": "en-GB"}

@@ -41,7 +41,9 @@ def signed_in_page(
 
     Fails at the end if a script broke, or the page went against its content security policy.
     """
-    context = browser.new_context(**({"locale": "en-GB", "base_url": server, "reduced_motion": "reduce"} | options))  # type: ignore[arg-type]
+    context = browser.new_context(
+        **({"locale": "en-GB", "base_url": server, "reduced_motion": "reduce"} | options)
+    )  # type: ignore[arg-type]
     page = context.new_page()
     page.set_default_timeout(PATIENCE_MS)
     expect.set_options(timeout=PATIENCE_MS)

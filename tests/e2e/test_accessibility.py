@@ -78,7 +78,8 @@ def test_no_page_has_a_grave_fault(
     expect(page.locator(".alert-danger")).to_be_visible()
     found["create-refused"] = grave_findings(page)
     context.close()
-    assert {name: faults for name, faults in found.items() if faults} == {}
+    lines = [f"{name}: {fault}" for name, faults in found.items() for fault in faults]
+    assert not lines, "\n".join(lines)
 
 
 def test_the_form_can_be_filled_by_keyboard_alone(browser: Browser, tour: Tour) -> None:

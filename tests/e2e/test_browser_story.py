@@ -105,7 +105,7 @@ def page(browser: Browser, idle_console: Console, words: Words) -> Iterator[Page
 def numbers(page: Page, total: str, formula: str, startable: str) -> None:
     """The summary's total with how it comes about, what could start, and the idle GPUs, always 32 of 32."""
     expect(page.locator("#total-gpus")).to_have_text(total)
-    expect(page.locator(".ty-numbers dd").first).to_have_text(re.compile(rf"{total}\s*{formula}"))
+    expect(page.locator(".ty-summary-numbers dd").first).to_have_text(re.compile(rf"{total}\s*{formula}"))
     expect(page.locator("#startable")).to_have_text(startable)
     expect(page.locator("#idle-gpus")).to_have_text("32")
 
