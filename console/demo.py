@@ -47,7 +47,7 @@ PEOPLE = (
 
 def volume_folder(name: str) -> Path:
     """Where the demo's volume of that name lies; the engine shows jobs nothing else of DATA_DIR."""
-    return Path(settings.DEMO_VOLUME).parent / name
+    return Path(settings.DATA_DIR) / "volumes" / name
 
 
 def public_data_folder() -> Path:

@@ -39,7 +39,7 @@ def files_make() -> list[str]:
     public = {"README.txt": PUBLIC_README.encode(), "digits.csv": digits["digits.csv"]}
     volume_folder("speech").mkdir(parents=True, exist_ok=True)
     return [
-        *_written(volume_folder("public"), "digits", digits),
+        *_written(Path(settings.DATA_DIR, settings.DEMO_EXAMPLE), "digits", digits),
         *_written(public_data_folder().parent, public_data_folder().name, public),
     ]
 

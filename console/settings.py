@@ -16,7 +16,7 @@ DATA_DIR = Path(env.str("DATA_DIR", str(BASE_DIR / "var"))).resolve()
 DEBUG = env.bool("DEBUG", False)
 DEMO = env.bool("DEMO", True)  # demo users may exist; production says DEMO=0
 PRODUCTION = env.bool("PRODUCTION", False)
-DEMO_VOLUME = DATA_DIR / "volumes" / "public"  # where the demo puts its example
+DEMO_EXAMPLE = "volumes/public"  # folder of DATA_DIR, a volume on which the demo puts its example
 
 secret_files.ensure(DATA_DIR)
 SECRET_KEY = env.str("SECRET_KEY", "") or secret_files.read(DATA_DIR, "django_secret_key")

@@ -60,7 +60,7 @@ class SignIn(LoginView):
 
 
 def job_create_or_sign_in(request: HttpRequest) -> HttpResponse:
-    """The create page. A form that comes after the session's end leads to the sign-in page, which keeps it."""
+    """The create page. A form that comes after its session's end leads to the sign-in page with it."""
     if request.method == "POST" and not request.user.is_authenticated:
         return _sign_in_keeping(request, request.POST)
     return create(request)

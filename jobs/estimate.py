@@ -38,7 +38,9 @@ class Promise:
         """Whether a request that is judged so does at least as well."""
         if judged.starts_now:
             return True
-        return self.position is not None and judged.queue is not None and judged.queue.position <= self.position
+        return (
+            self.position is not None and judged.queue is not None and judged.queue.position <= self.position
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -98,7 +99,8 @@ def _new(offer: Offer) -> Values:
 
 
 def _has_digits(grant: VolumeGrant) -> bool:
-    return bool(settings.DEMO and grant.volume.path == str(settings.DEMO_VOLUME) and not grant.read_only)
+    folder = str(Path(settings.DATA_DIR, settings.DEMO_EXAMPLE))
+    return bool(settings.DEMO and grant.volume.path == folder and not grant.read_only)
 
 
 def _asked(spec: JobSpec) -> Values:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest import mock
 
 import pytest
 from django.test import Client
@@ -114,16 +113,6 @@ def test_bad_variables_are_named(client: Client, page: Page, pool: Pool, text: s
     assert not Job.objects.exists()
 
 
-def test_variables_beyond_the_limit_are_not_even_read(client: Client, page: Page, pool: Pool) -> None:
-    sent = filled(page, pool, env_text=" ';" * 500_000)
-    for address, status in ((CREATE, 422), ("/jobs/estimate/", 200)):
-        with mock.patch("jobs.forms.job.parse_text", side_effect=AssertionError):
-            answer = client.post(address, sent)
-        assert answer.status_code == status
-        assert "Too long: at most 262144 bytes." in answer.content.decode()
-    assert not Job.objects.exists()
-
-
 @pytest.mark.parametrize("count", ["0", "-1", "1.5", "", "1000000000", "x"])
 def test_a_refused_form_keeps_everything(client: Client, page: Page, pool: Pool, count: str) -> None:
     volume = page.fields()["mount_volume"][0]
@@ -222,32 +211,6 @@ def test_a_form_is_remembered_for_a_day_and_no_longer(client: Client, page: Page
     assert IdempotencyKey.objects.get().created_at > timezone.now() - KEPT
 
 
-def test_the_estimate_shows_the_numbers_of_the_one_arithmetic(
-    client: Client, page: Page, pool: Pool, alice: User
-) -> None:
-    occupy(pool, [0, 3, 5, 6])
-    sent = filled(page, pool, worker_count="9")
-    shown = Page(client.post("/jobs/estimate/", sent))
-    spec = JobSpec(
-        team=None,
-        pool=pool.pk,
-        image=int(sent["image"][0]),
-        command=":",
-        name="-",
-        spec=worker_spec(pool, 2).pk,
-        worker_count=9,
-    )
-    judged = job_estimate(user=alice, spec=spec)
-
-    assert shown.number("total-gpus") == judged.total_gpus == 18
-    assert shown.number("startable") == judged.startable == 8
-    assert shown.number("idle-gpus") == judged.idle_gpus == 18
-    assert [shown.number(f"startable-{worker_spec(pool, g).pk}") for g in (1, 2, 4, 8)] == [18, 8, 3, 1]
-    assert shown.number("custom-startable") == 13
-    assert shown.by_id("summary").attrs["data-outlook"] == "queue"
-    assert "Needs room for 9 Workers" in shown.source
-
-
 @pytest.mark.parametrize(
     "changed", [{}, {"team": "9"}, {"pool": "x"}, {"spec": ""}, {"image": "99"}, {"rdma": "on"}]
 )
@@ -260,55 +223,6 @@ def test_the_page_judges_as_the_creation_does(
     sent = filled(page, pool, worker_count="2", mount_path=["/etc"]) | {n: [v] for n, v in changed.items()}
     form = JobForm(alice, MultiValueDict(sent))
     assert summary_of(form).estimate == job_estimate(user=alice, spec=form.job_spec())
-
-
-def test_an_update_of_the_numbers_reads_little(
-    client: Client, page: Page, pool: Pool, team: Team, django_assert_max_num_queries: Any
-) -> None:
-    for _ in range(3):
-        make_pool(team)
-    sent = filled(page, pool)
-    shown = sent | {"shown_team": [str(team.pk)], "shown_pool": [str(pool.pk)]}
-    with django_assert_max_num_queries(13):
-        client.post("/jobs/estimate/", shown)
-    with django_assert_max_num_queries(19):
-        client.get(CREATE)
-
-
-def test_an_update_in_a_large_pool_reads_no_node_but_those_landed_on(
-    client: Client, page: Page, pool: Pool, team: Team, django_assert_max_num_queries: Any
-) -> None:
-    large = make_pool(team, nodes=129, zone=pool.zone)
-    spec = worker_spec(large, 8).pk
-    sent = filled(page, large, pool=str(large.pk), spec=str(spec), worker_count="100")
-    with django_assert_max_num_queries(10):
-        live = Page(
-            client.post(
-                "/jobs/estimate/", sent | {"shown_team": [str(team.pk)], "shown_pool": [str(large.pk)]}
-            )
-        )
-    assert "Workers would land on 100 nodes" in live.source
-
-
-def test_a_custom_count_lists_its_first_workers_and_counts_the_others(
-    client: Client, page: Page, team: Team, pool: Pool
-) -> None:
-    large = make_pool(team, nodes=12, zone=pool.zone)
-    sent = filled(page, large, pool=str(large.pk), spec="", custom="on", custom_gpus="93")
-    assert "and 4 more Workers" in client.post("/jobs/estimate/", sent).content.decode()
-
-
-def test_the_outlooks(client: Client, page: Page, pool: Pool) -> None:
-    def outlook(**changed: Any) -> str | None:
-        answer = client.post("/jobs/estimate/", filled(page, pool, **changed))
-        return Page(answer).by_id("summary").attrs["data-outlook"]
-
-    assert outlook() == "now"
-    assert outlook(name="", command="") == "now"  # typed last; the numbers do not wait for them
-    assert outlook(spec="") == "choose"
-    assert outlook(worker_count="17") == "never"
-    assert outlook(worker_count="0") == "wrong"
-    assert not Job.objects.exists()
 
 
 def test_another_pool_brings_what_goes_with_it(client: Client, page: Page, pool: Pool, team: Team) -> None:
@@ -354,26 +268,9 @@ def test_odd_ids_are_no_accident(client: Client, page: Page, pool: Pool, odd: st
         assert client.post("/jobs/estimate/", filled(page, pool) | sent).status_code == 200
 
 
-def test_a_person_of_two_teams_chooses(client: Client, team: Team, pool: Pool) -> None:
-    second = make_team("zz")
-    theirs = make_pool(second)
-    user = make_user(team, second)
-    client.force_login(user)
-    page = Page(client.get(CREATE))
-    assert page.fields()["team"] == [str(team.pk)]
-    live = Page(client.post("/jobs/estimate/", page.fields() | {"team": [str(second.pk)]}))
-    assert theirs.name in live.by_id("id_pool").text
-    assert pool.name not in live.by_id("id_pool").text
-
-
 def test_a_team_without_a_pool_is_told_so(client: Client) -> None:
     client.force_login(make_user(make_team()))
     assert "Your team has no resource pool yet." in Page(client.get(CREATE)).source
-
-
-def test_whoever_was_signed_out_gets_no_page_in_the_page() -> None:
-    assert Client().post("/jobs/estimate/").status_code == 401
-    assert Client().get(CREATE)["Location"] == "/accounts/login/?next=/jobs/create/"
 
 
 @pytest.mark.usefixtures("chinese")
@@ -382,35 +279,3 @@ def test_chinese_errors_for_chinese_readers(client: Client, page: Page, pool: Po
     shown = Page(client.post(CREATE, sent, headers={"accept-language": "zh-CN"}))
     errors = [e.text.strip() for e in shown.all("div", class_="invalid-feedback")]
     assert errors == ["须在 1 到 1024 之间。", "必填。"]
-
-
-def test_queueing_is_shown_with_its_place(client: Client, page: Page, pool: Pool, alice: User) -> None:
-    occupy(pool, [8, 8, 8, 8])
-    make_job(alice, pool, gpus=8)
-    live = Page(client.post("/jobs/estimate/", filled(page, pool)))
-    assert live.by_id("summary").attrs["data-outlook"] == "queue"
-    assert "Will queue, place 2" in live.source
-
-
-def test_what_is_still_missing_is_listed_and_marked(client: Client, page: Page, pool: Pool) -> None:
-    live = Page(client.post("/jobs/estimate/", filled(page, pool, spec="", command=" ", name="")))
-    still = [e.text for e in live.all("a") if e.attrs["href"] in ("#spec-part", "#id_command", "#id_name")]
-    assert still == ["Worker spec", "Start command", "Job name"]
-    assert "Still to fill in" not in client.post("/jobs/estimate/", filled(page, pool)).content.decode()
-
-    labels = [*page.all("label"), *page.all("div", id_="spec-label")]
-    marked = {e.attrs.get("for") or e.attrs.get("id") for e in labels if "(required)" in e.text}
-    assert {"id_pool", "id_image", "id_command", "id_name", "id_worker_count", "spec-label"} <= marked
-    assert not {"id_description", "id_tags", "id_env_text"} & marked
-
-
-def test_why_it_can_never_run_is_said_once(client: Client, page: Page, pool: Pool) -> None:
-    live = Page(client.post("/jobs/estimate/", filled(page, pool, worker_count="99")))
-    assert live.by_id("summary").text.count("Can never run here") == 1
-
-
-@pytest.mark.usefixtures("chinese")
-def test_chinese_lists_have_chinese_commas(client: Client, page: Page, pool: Pool) -> None:
-    sent = filled(page, pool, command="", name="")
-    live = Page(client.post("/jobs/estimate/", sent, headers={"accept-language": "zh-CN"}))
-    assert "启动命令、任务名称" in live.by_id("summary").text

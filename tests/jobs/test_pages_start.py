@@ -67,7 +67,7 @@ def test_the_example_needs_nothing_but_the_button(signed_in: Client, pool: Pool)
 def test_where_the_demo_put_its_program_the_example_runs_it(
     signed_in: Client, pool: Pool, settings: Any
 ) -> None:
-    settings.DEMO_VOLUME = Path(Volume.objects.get().path)
+    settings.DEMO_EXAMPLE = Path(Volume.objects.get().path).relative_to(settings.DATA_DIR)
     fields = get(signed_in, "?example=1").fields()
     assert fields["command"] == ["sh /mnt/public/digits/run.sh"]
     assert fields["env_text"][0].startswith("OUTPUT_DIR=/mnt/public/outputs/digits-")

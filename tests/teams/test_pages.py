@@ -117,7 +117,7 @@ def test_a_bad_name_makes_no_token(client: Client, name: str) -> None:
 
 
 def test_nobody_revokes_the_token_of_another(client: Client) -> None:
-    token, _ = token_create(user=make_user(make_team()), name="mine")
+    token_create(user=make_user(make_team()), name="mine")
     client.force_login(make_user(make_team()))
     client.post(f"/settings/tokens/{ApiToken.objects.get().pk}/revoke/")
     assert ApiToken.objects.count() == 1
