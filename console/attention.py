@@ -14,9 +14,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.waiting import reasons_read
 from jobs.models import Attempt, Job
 from jobs.querysets import JobQuerySet
+from jobs.reasons import reasons_read
 from jobs.states import State
 from jobs.texts import duration_text, gpus_text, reason_text, step_label
 from pools.models import Node, NodeState, Pool

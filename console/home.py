@@ -13,10 +13,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.attention import Scope, placed_at, pool_address
-from console.waiting import reasons_read
 from jobs.findings import Reason
 from jobs.models import Job, WaitingTotal
 from jobs.querysets import JobQuerySet
+from jobs.reasons import reasons_read
 from jobs.states import LIVE, State
 from jobs.texts import reason_text, state_label, step_label
 from jobs.views.parts import Lasting

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from images.models import Image
-from jobs.estimate import QueuePlace, waiting_reason
 from jobs.facts import (
     Facts,
     FlavorFacts,
@@ -22,7 +20,6 @@ from jobs.facts import (
     VolumeFacts,
     WaitingFacts,
 )
-from jobs.findings import Reason
 from jobs.models import Job, WaitingTotal
 from jobs.rules import flavor_of, spec_of
 from jobs.spec import JobSpec
@@ -147,11 +144,17 @@ def eligible_jobs(**waiting_class: object) -> QuerySet[Job]:
 
 def waiting_read(pool_id: int) -> tuple[WaitingFacts, ...]:
     """The classes in which jobs wait, each with its oldest job that may start."""
+    return tuple(waiting_by_pool([pool_id])[pool_id])
+
+
+def waiting_by_pool(pool_ids: Collection[int]) -> dict[int, list[WaitingFacts]]:
+    """As `waiting_read`, for several pools in one query; a pool where nobody waits has an empty list."""
     first = eligible_jobs(**{name: OuterRef(name) for name in CLASS_FIELDS})
-    totals = WaitingTotal.objects.filter(pool=pool_id, jobs__gt=0).annotate(
-        first=Subquery(first.values("pk")[:1])
-    )
-    return tuple(WaitingFacts(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first) for t in totals)
+    totals = WaitingTotal.objects.filter(pool__in=pool_ids, jobs__gt=0)
+    found: dict[int, list[WaitingFacts]] = {pool_id: [] for pool_id in pool_ids}
+    for t in totals.annotate(first=Subquery(first.values("pk")[:1])):
+        found[t.pool_id].append(WaitingFacts(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first))
+    return found
 
 
 def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, ...]:
@@ -170,33 +173,3 @@ def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, 
 def _landing(flavor_id: int, gpus: int, most: int) -> Sequence[IdleNode]:
     rows = Node.objects.landing(flavor_id, gpus, most).values_list("name", "pk", "idle")
     return [IdleNode(*row) for row in rows]
-
-
-def job_waiting(job: Job) -> tuple[QueuePlace, Reason | None]:
-    """The place of a waiting job in its pool's queue, and why it waits; None if the next cycle starts it."""
-    waiting = waiting_read(job.pool_id)
-    pool = Pool.objects.select_related("zone").get(pk=job.pool_id)
-    seen = pool_facts(pool, list(Grant.objects.filter(pool=pool)))
-    ahead = tuple(_older_only(w, job) for w in waiting)
-    facts = Facts(now=timezone.now(), teams=frozenset(), pool=seen, waiting=ahead)
-    return _place(job, waiting), waiting_reason(facts, seen, job.waiting_class)
-
-
-def _older_only(waiting: WaitingFacts, job: Job) -> WaitingFacts:
-    """Of the job's own class only those before it are ahead of it."""
-    key = (job.flavor_id, job.priority, job.team_id, job.worker_gpus, job.total_gpus)
-    shape = waiting.shape
-    if (waiting.flavor, waiting.priority, waiting.team, shape.worker_gpus, shape.total_gpus) != key:
-        return waiting
-    older = eligible_jobs(**dict(zip(CLASS_FIELDS, key, strict=True))).filter(pk__lt=job.pk)
-    return replace(waiting, jobs=older.count())
-
-
-def _place(job: Job, waiting: Sequence[WaitingFacts]) -> QueuePlace:
-    """Behind all of higher priorities, which are summed up already, and the older ones of its own."""
-    higher = [w for w in waiting if w.priority < job.priority]
-    older = Job.objects.filter(
-        pool=job.pool_id, state=State.QUEUED, priority=job.priority, pk__lt=job.pk
-    ).aggregate(jobs=Count("pk"), gpus=Coalesce(Sum("total_gpus"), 0))
-    ahead = older["jobs"] + sum(w.jobs for w in higher)
-    return QueuePlace(ahead + 1, ahead, older["gpus"] + sum(w.jobs * w.shape.total_gpus for w in higher))

@@ -12,7 +12,7 @@ from jobs.findings import Finding
 from jobs.models import Job
 from jobs.private import private_read
 from jobs.querysets import JobQuerySet
-from jobs.reading import job_waiting
+from jobs.reasons import job_waiting
 from jobs.serializers import JobSerializer
 from jobs.states import State
 from jobs.texts import finding_text

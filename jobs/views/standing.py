@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from jobs.models import Attempt, Job, Worker
 from jobs.querysets import JobQuerySet
-from jobs.reading import job_waiting
+from jobs.reasons import job_waiting
 from jobs.services import may_stop
 from jobs.states import DeployStep, State
 from jobs.texts import PHASE_LABELS, event_text, reason_text, state_label, step_label

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jobs.lifecycle import move
 from jobs.models import Job
-from jobs.reading import job_waiting
+from jobs.reasons import job_waiting
 from jobs.scheduling import queue_cycle
 from jobs.states import State
 from jobs.waiting import queue_read

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, connections, transaction
 
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job, WaitingTotal, Worker
-from jobs.reading import job_waiting
+from jobs.reasons import job_waiting
 from jobs.scheduling import queue_cycle, queue_tick, stops_settle
 from jobs.services import job_create, job_stop
 from jobs.states import State
