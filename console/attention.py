@@ -21,12 +21,12 @@ from jobs.states import State
 from jobs.texts import duration_text, gpus_text, reason_text, step_label
 from pools.models import Node, NodeState, Pool
 from pools.querysets import PoolQuerySet
+from pools.reading import SOON_DAYS
 from teams.models import Team, User
 
 FAILED_WITHIN = timedelta(days=7)
 LONG_WAIT = timedelta(minutes=30)
 LONG_DEPLOY = timedelta(minutes=10)
-ENDING_WITHIN = timedelta(days=30)
 MOST = 20  # notes of one kind
 POOL_OF_NODE = ("flavor__pool", "flavor__pool__name")
 
@@ -36,7 +36,7 @@ TITLES = {
     "deploying": gettext_lazy("Deploying for more than 10 minutes"),
     "paused": gettext_lazy("Paused resource pools"),
     "out_of_service": gettext_lazy("Nodes out of service"),
-    "ending": gettext_lazy("Prepaid periods that end within 30 days"),
+    "ending": gettext_lazy("Prepaid periods over or ending within 30 days"),
 }
 OUT_OF_SERVICE: dict[str, Callable[[int], str]] = {
     NodeState.CORDONED: lambda n: ngettext("%(n)s node cordoned", "%(n)s nodes cordoned", n) % {"n": n},
@@ -108,7 +108,7 @@ def attention_read(scope: Scope, *, mine: bool) -> list[Group]:
         _jobs("deploying", _deploying(jobs, now), lambda job: _deploying_note(job, now)),
         Group("paused", [_paused_note(pool) for pool in pools if pool.paused]),
         Group("out_of_service", _out_of_service(pools)),
-        Group("ending", _ending(pools, timezone.localdate(now))),
+        _ending(pools, timezone.localdate(now)),
     ]
     return [group for group in groups if group.notes]
 
@@ -200,25 +200,25 @@ def _out_of_service_text(row: Mapping[str, Any]) -> str:
     return _("%(nodes)s (%(gpus)s): %(name)s and others.") % values
 
 
-def _ending(pools: Sequence[Pool], today: date) -> list[Note]:
+def _ending(pools: Sequence[Pool], today: date) -> Group:
     """The earliest end first; a period that is over stays listed while the node is in the pool."""
-    rows = (
-        Node.objects.filter(
-            flavor__pool__in=[pool.pk for pool in pools], prepaid_until__lte=today + ENDING_WITHIN
-        )
+    last = today + timedelta(days=SOON_DAYS)
+    rows = list(
+        Node.objects.filter(flavor__pool__in=[pool.pk for pool in pools], prepaid_until__lte=last)
         .exclude(state=NodeState.RETIRED)
         .values(*POOL_OF_NODE, "prepaid_until")
         .annotate(n=Count("pk"))
-        .order_by("prepaid_until", "flavor__pool__name")[:MOST]
+        .order_by("prepaid_until", "flavor__pool__name", "flavor__pool")[: MOST + 1]
     )
-    return [_pool_note(row, ending_text(row["n"], row["prepaid_until"], today)) for row in rows]
+    notes = [_pool_note(row, ending_text(row["n"], row["prepaid_until"], today)) for row in rows[:MOST]]
+    return Group("ending", notes, more=len(rows) > MOST)
 
 
 def ending_text(nodes: int, until: date, today: date) -> str:
     days = (until - today).days
-    values = {"n": nodes, "date": formats.date_format(until, "Y-m-d"), "days": abs(days)}
+    values = {"n": nodes, "date": formats.date_format(until, "Y-m-d")}
     if days < 0:
         return ngettext("%(n)s node, ended on %(date)s.", "%(n)s nodes, ended on %(date)s.", nodes) % values
     said = ngettext("%(n)s node until %(date)s", "%(n)s nodes until %(date)s", nodes) % values
-    left = ngettext("%(days)s day left", "%(days)s days left", days) % values if days else _("ends today")
+    left = ngettext("%(n)s day left", "%(n)s days left", days) % {"n": days} if days else _("ends today")
     return _("%(nodes)s: %(left)s.") % {"nodes": said, "left": left}

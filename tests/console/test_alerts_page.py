@@ -161,6 +161,21 @@ def test_prepaid_periods_that_end_soon(client: Client, alice: User, pool: Pool) 
     assert groups(client) == {}
 
 
+def test_of_many_periods_the_first_are_shown_and_said_to_be_more(
+    client: Client, alice: User, team: Team
+) -> None:
+    """Those that are over already are among them, and the title says so."""
+    today = timezone.localdate()
+    nodes = list(Node.objects.filter(flavor__pool=make_pool(team, nodes=MOST + 1)).order_by("name"))
+    for day, node in enumerate(nodes):
+        Node.objects.filter(pk=node.pk).update(prepaid_until=today + timedelta(days=day - 2))
+    said = groups(client)["ending"]
+    assert said.startswith(f"Prepaid periods over or ending within 30 days {MOST}+ ")
+    assert said.endswith("All resource pools")
+    Node.objects.filter(pk=nodes[0].pk).update(prepaid_until=None)
+    assert f"within 30 days {MOST} " in groups(client)["ending"]
+
+
 def test_own_jobs_or_those_of_the_team(client: Client, alice: User, pool: Pool, team: Team) -> None:
     mate = make_user(team, name="a-mate")
     fail(make_job(alice, pool, name="my own"))
