@@ -52,13 +52,12 @@ class Scope:
     team: Team | None
 
     def jobs(self, *, mine: bool = False) -> JobQuerySet:
-        jobs: JobQuerySet = Job.objects.for_user(self.user)
-        jobs = jobs.filter(team=self.team) if self.team else jobs
+        jobs: JobQuerySet = Job.objects.for_user(self.user, self.team)
         return jobs.filter(creator=self.user) if mine else jobs
 
     def pools(self) -> PoolQuerySet:
-        pools: PoolQuerySet = Pool.objects.for_user(self.user)
-        return pools.filter(grants__team=self.team) if self.team else pools
+        pools: PoolQuerySet = Pool.objects.for_user(self.user, self.team)
+        return pools
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from jobs.texts import reason_text, state_label, step_label
 from jobs.views.parts import Lasting
 from pools.capacity import idle_gpus, startable
 from pools.models import Flavor, Pool
+from teams.pages import digest
 
 SHOWN_JOBS = 10
 SHOWN_POOLS = 6
@@ -182,7 +182,7 @@ class Moving:
         """
         rows = [(row.job.key, row.state, row.detail) for row in self.rows]
         seen = rows, list(self.pools), sorted(self.counts.items())
-        return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
+        return digest(repr(seen))
 
 
 def moving_read(scope: Scope, jobs: JobQuerySet) -> Moving:

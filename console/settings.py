@@ -89,7 +89,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "runs.views.protection",
-                "teams.views.frame",
+                "teams.pages.frame",
             ],
         },
     },

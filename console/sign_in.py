@@ -17,7 +17,8 @@ from django.views.csrf import csrf_failure
 
 from jobs.views.create import create, restored
 from teams.models import User
-from teams.views import preferences_remember, signed_in
+from teams.pages import signed_in
+from teams.views import preferences_remember
 
 DRAFT = "draft"  # a form as it was typed, urlencoded, on its way through the sign-in page
 

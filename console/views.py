@@ -12,8 +12,7 @@ from django.views.decorators.http import require_safe
 from console.attention import Scope, attention_read
 from console.home import SHOWN_JOBS, ended_jobs, live_jobs, moving_read, rows_read, tiles_read
 from jobs.texts import duration_forms
-from jobs.views.parts import NOT_CHANGED, fresh, part
-from teams.views import chosen_team, signed_in
+from teams.pages import NOT_CHANGED, chosen_team, fresh, part, signed_in
 
 SHOWN_RECENT = 6
 

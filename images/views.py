@@ -17,9 +17,8 @@ from django.views.decorators.http import require_safe
 from images.forms import ImageFilter
 from images.models import SERVICES, Image
 from pools.models import Pool, Zone
-from teams.models import Team, User
+from teams.pages import chosen_team, fresh, signed_in
 from teams.services import admin_names
-from teams.views import chosen_team, signed_in
 
 PAGE_SIZE = 50
 
@@ -43,14 +42,14 @@ class Row:
         return f"{method}:{value[:12]}" if value else self.image.digest[:12]
 
 
+@fresh
 @login_required
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     user, team = signed_in(request), chosen_team(request)
-    mine = _visible(user, team)
-    pools = Pool.objects.for_user(user)
-    pools = pools.filter(grants__team=team) if team else pools
-    pool_zones = set(pools.values_list("zone", flat=True))
+    visible = Image.objects.for_user(user, team).order_by().values("pk")
+    mine: QuerySet[Image] = Image.objects.filter(pk__in=visible)
+    pool_zones = set(Pool.objects.for_user(user, team).values_list("zone", flat=True))
     zones = list(Zone.objects.filter(Q(images__in=mine) | Q(pk__in=pool_zones)).distinct().order_by("name"))
     form = ImageFilter(request.GET, zones)
     chosen = form.chosen
@@ -69,12 +68,6 @@ def page(request: HttpRequest) -> HttpResponse:
         "admins": admin_names(user=user, team=team),
     }
     return render(request, "images/list.html", context)
-
-
-def _visible(user: User, team: Team | None) -> QuerySet[Image]:
-    """Preset images, and custom ones of the team, or of all the person's teams."""
-    mine: QuerySet[Image] = Image.objects.filter(pk__in=Image.objects.for_user(user).order_by().values("pk"))
-    return mine.filter(Q(team=None) | Q(team=team)) if team else mine
 
 
 def _found(images: QuerySet[Image], chosen: dict[str, Any]) -> list[Image]:

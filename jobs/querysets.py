@@ -18,9 +18,10 @@ SHOWN = {
 
 
 class JobQuerySet(models.QuerySet[Any]):
-    def for_user(self, user: Any) -> JobQuerySet:
-        """The jobs of the user's teams; a stranger finds nothing."""
-        return self.filter(team__memberships__user=user)
+    def for_user(self, user: Any, team: Any = None) -> JobQuerySet:
+        """The jobs of the user's teams, or of one of them; a stranger finds nothing."""
+        jobs = self.filter(team__memberships__user=user)
+        return jobs.filter(team=team) if team else jobs
 
     def waiting(self) -> JobQuerySet:
         return self.filter(state=State.QUEUED)

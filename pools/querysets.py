@@ -8,9 +8,10 @@ from django.db import models
 
 
 class PoolQuerySet(models.QuerySet[Any]):
-    def for_user(self, user: Any) -> PoolQuerySet:
-        """The pools granted to a team of the user, retired ones left out."""
-        return self.filter(retired_at=None, grants__team__memberships__user=user).distinct()
+    def for_user(self, user: Any, team: Any = None) -> PoolQuerySet:
+        """The pools granted to a team of the user, or to that one of them, retired ones left out."""
+        pools = self.filter(retired_at=None, grants__team__memberships__user=user).distinct()
+        return pools.filter(grants__team=team) if team else pools
 
 
 class NodeQuerySet(models.QuerySet[Any]):

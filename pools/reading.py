@@ -102,8 +102,7 @@ class PoolNumbers:
 
 def pools_read(user: User, team: Team | None = None) -> QuerySet[Pool]:
     """The pools that the user may use, or those of one team of theirs, with all that PoolNumbers tells."""
-    mine = Pool.objects.for_user(user)
-    mine = mine.filter(grants__team=team) if team else mine
+    mine = Pool.objects.for_user(user, team)
     specs = WorkerSpec.objects.filter(retired_at=None).order_by("gpus", "pk")
     flavors = Flavor.objects.order_by("name", "pk").prefetch_related(Prefetch("specs", specs))
     prepaid = Node.objects.filter(flavor__pool=OuterRef("pk")).exclude(prepaid_until=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,23 +11,21 @@ from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from pools.models import Discipline
 from pools.picture import Scale, scale_of
 from pools.reading import SIZES, PoolNumbers, grants_read, pools_read
+from teams.pages import NOT_CHANGED, chosen_team, digest, fresh, part, signed_in
 from teams.services import admin_names
-from teams.views import chosen_team, signed_in
 
-NOT_CHANGED = 204
 FILTERS = ("zone", "gpu", "search")
 MOST_LINES = 50  # of what a higher app shows at first
 OF_NODES = ("idle", "show", "name", "page")  # what the table of nodes is asked
 
 
+@fresh
 @login_required
-@never_cache
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     user, team = signed_in(request), chosen_team(request)
@@ -48,8 +45,8 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "pools/list.html", context)
 
 
+@fresh
 @login_required
-@never_cache
 @require_safe
 def pool_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One pool. Who holds what and who waits is shown by the addresses of a higher app."""
@@ -68,12 +65,10 @@ def pool_page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "pools/detail.html", context)
 
 
-@never_cache
+@part
 @require_safe
 def pool_numbers(request: HttpRequest, pk: int) -> HttpResponse:
     """The numbers of a pool that somebody looks at; nothing while they are as the page has them."""
-    if not request.user.is_authenticated:
-        return HttpResponse(status=401)
     context = _one(request, pk)
     context["seen"] = _digest(context)
     if request.GET.get("seen") == context["seen"]:
@@ -100,5 +95,4 @@ def _matches(numbers: PoolNumbers, chosen: Mapping[str, str]) -> bool:
 
 def _digest(context: dict[str, Any]) -> str:
     """Names what the numbers are, so that unchanged ones are not swapped under the reader's hands."""
-    shown = render_to_string("pools/detail.html#shown", context)
-    return hashlib.sha256(shown.encode()).hexdigest()[:16]
+    return digest(render_to_string("pools/detail.html#shown", context))

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 
 from engines.base import EngineError
 from jobs.models import Job, Worker
-from jobs.views.parts import fresh
 from runs.downloads import AddressExpired, AddressUnknown, log_address, log_open
 from runs.ranges import bytes_answer
+from teams.pages import fresh, plain_id
 
 PLAIN = "text/plain; charset=utf-8"
 
@@ -33,9 +33,10 @@ def worker_log_download(request: HttpRequest, key: str, rank: int) -> HttpRespon
 def _attempt(text: str | None, job: Job) -> int:
     if not text:
         return job.attempt
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+    attempt = plain_id(text)
+    if attempt is None:
         raise Http404
-    return int(text)
+    return attempt
 
 
 @require_safe

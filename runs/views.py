@@ -7,12 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth.views import redirect_to_login
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
@@ -20,11 +18,10 @@ from engines.base import EngineError, LogChunk, Protection
 from jobs.models import Job, Worker
 from runs.logs import log_read
 from runs.registry import engine_of
-from teams.views import signed_in
+from teams.pages import NOT_CHANGED, part_or_page, plain_id, signed_in, wants_part
 
 TAIL_BYTES = 64 * 2**10
 LONG_LINE_BYTES = 16 * 2**10  # a line that goes on for longer is shown in pieces
-NOT_CHANGED = 204
 FAR_BEHIND_BYTES = 2**20
 SHOWN_WORKERS = 64
 MOST_TAIL_LINES = 200
@@ -55,19 +52,18 @@ def protection(request: HttpRequest) -> dict[str, Protection]:
     return {"protection": engine_of("local").protection()}
 
 
+@part_or_page
 @require_safe
 def worker_log(request: HttpRequest, key: str, rank: int) -> HttpResponse:
     """The end of a Worker's log. The page asks again from where it ended (`offset`) and adds to it.
 
     `worker` leads on to another Worker; `tail` asks for the last lines only, as a part of another page.
     """
-    if not request.user.is_authenticated:
-        return HttpResponse(status=401) if _is_part(request) else redirect_to_login(request.path)
     jobs = Job.objects.for_user(signed_in(request)).light().select_related("pool")
     job = get_object_or_404(jobs, key=key)
-    asked, offset = _number(request.GET.get("attempt")), _number(request.GET.get("offset"))
+    asked, offset = plain_id(request.GET.get("attempt")), plain_id(request.GET.get("offset"))
     attempt = asked or job.attempt
-    other = _number(request.GET.get("worker"))
+    other = plain_id(request.GET.get("worker"))
     if other is not None:
         return redirect(_address(job, other, attempt))
     ranks = Worker.objects.filter(attempt__job=job, attempt__number=attempt).order_by("rank")
@@ -110,28 +106,19 @@ def _choices(job: Job, ranks: QuerySet[Worker]) -> dict[str, Any]:
 
 def _tail(request: HttpRequest, chunk: LogChunk) -> HttpResponse:
     """The last lines of a log."""
-    lines = min(_number(request.GET["tail"]) or 0, MOST_TAIL_LINES)
+    lines = min(plain_id(request.GET["tail"]) or 0, MOST_TAIL_LINES)
     log = log_part(chunk, fresh=True)
     shown = (log.lines + log.last).rstrip("\n").split("\n")[-lines:] if lines else []
-    answer = render(request, "runs/tail.html", {"text": "\n".join(shown)})
-    answer["Cache-Control"] = "no-store"
-    return answer
-
-
-def _is_part(request: HttpRequest) -> bool:
-    headers = request.headers
-    return "HX-Request" in headers and "HX-History-Restore-Request" not in headers
+    return render(request, "runs/tail.html", {"text": "\n".join(shown)})
 
 
 def _answer(request: HttpRequest, context: dict[str, Any], polled: bool) -> HttpResponse:
     """A part for htmx, what is new or the whole log anew; a page of its own for everybody else."""
     part = "#more" if context["adds"] else "#log"
-    answer = render(request, "runs/log.html" + (part if _is_part(request) else ""), context)
+    answer = render(request, "runs/log.html" + (part if wants_part(request) else ""), context)
     if polled and not context["adds"]:
         answer["HX-Retarget"] = answer["HX-Reselect"] = "#log"
         answer["HX-Reswap"] = "outerHTML"
-    answer["Cache-Control"] = "no-store"
-    patch_vary_headers(answer, ["HX-Request"])
     return answer
 
 
@@ -152,10 +139,6 @@ def _read(job: Job, attempt: int, rank: int, offset: int | None) -> LogChunk | N
 
 def _nothing_new(chunk: LogChunk, size: str | None) -> bool:
     return not chunk.complete and size == str(chunk.size)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 16 else None
 
 
 def log_part(chunk: LogChunk, fresh: bool) -> LogPart:

@@ -4,7 +4,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from pools.models import Zone
-from storage.querysets import VolumeQuerySet
+from storage.querysets import VolumeGrantQuerySet, VolumeQuerySet
 from teams.models import Team
 
 
@@ -55,6 +55,7 @@ class VolumeGrant(models.Model):
     suggested = models.BooleanField(
         _("suggested"), default=True, help_text=_("Pre-filled in the form of a new job.")
     )
+    objects = VolumeGrantQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("volume grant")

@@ -20,8 +20,8 @@ from storage.models import VolumeGrant
 from storage.space import Space, space_read
 from storage.texts import size_text
 from teams.models import Team, User
+from teams.pages import chosen_team, fresh, signed_in
 from teams.services import admin_names
-from teams.views import chosen_team, signed_in
 
 PAGE_SIZE = 50
 PUBLIC_DATA = "/infini-data/"
@@ -43,11 +43,12 @@ class Row:
         return size_text(self.space.used) if self.space else ""
 
 
+@fresh
 @login_required
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     user, team = signed_in(request), chosen_team(request)
-    grants, public = _grants(user, team), _public_zones(user, team)
+    grants, public = VolumeGrant.objects.for_user(user, team), _public_zones(user, team)
     zones = Zone.objects.filter(
         Q(pk__in=grants.values("volume__file_system__zone")) | Q(pk__in=[zone.pk for zone in public])
     )
@@ -69,16 +70,9 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "storage/list.html", context)
 
 
-def _grants(user: User, team: Team | None) -> QuerySet[VolumeGrant]:
-    """What the team may mount, or all teams of the person."""
-    grants = VolumeGrant.objects.filter(volume__retired_at=None, team__memberships__user=user)
-    return grants.filter(team=team) if team else grants
-
-
 def _public_zones(user: User, team: Team | None) -> list[Zone]:
     """Zones with public data in which the person has a pool: only there can a job see them."""
-    pools = Pool.objects.for_user(user)
-    pools = pools.filter(grants__team=team) if team else pools
+    pools = Pool.objects.for_user(user, team)
     zones = Zone.objects.filter(pk__in=pools.order_by().values("zone")).exclude(public_data="")
     return list(zones.order_by("name"))
 

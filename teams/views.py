@@ -10,54 +10,16 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.functional import SimpleLazyObject
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from teams.forms import PreferencesForm, TokenForm
-from teams.models import THEMES, Team, User
-from teams.services import preferences_save, team_of_session, token_create, token_revoke
+from teams.models import User
+from teams.pages import SESSION_TEAM, THEME_COOKIE, address_back, signed_in, teams_of
+from teams.services import preferences_save, token_create, token_revoke
 
-THEME_COOKIE = "theme"
 COOKIE_SECONDS = 365 * 24 * 3600
-SESSION_TEAM = "team"
-TEAMS_READ = "_teams_read"
-
-
-def signed_in(request: HttpRequest) -> User:
-    """Who is asking, in a view that only signed-in people reach."""
-    if not isinstance(request.user, User):
-        raise TypeError("this view needs a signed-in user")
-    return request.user
-
-
-def teams_of(request: HttpRequest) -> list[Team]:
-    """The teams of whoever is asking, read once a request; none for a stranger."""
-    if not isinstance(request.user, User):
-        return []
-    if not hasattr(request, TEAMS_READ):
-        setattr(
-            request, TEAMS_READ, list(Team.objects.filter(memberships__user=request.user).order_by("name"))
-        )
-    read: list[Team] = getattr(request, TEAMS_READ)
-    return read
-
-
-def chosen_team(request: HttpRequest) -> Team | None:
-    """The team whose things pages show; None: those of all teams of the person."""
-    return team_of_session(teams=teams_of(request), chosen=request.session.get(SESSION_TEAM))
-
-
-def frame(request: HttpRequest) -> dict[str, Any]:
-    """Context of every page: the theme, and the teams to choose from, read only where they are drawn."""
-    teams = SimpleLazyObject(lambda: teams_of(request))
-    chosen = SimpleLazyObject(
-        lambda: team_of_session(teams=list(teams), chosen=request.session.get(SESSION_TEAM)) or ""
-    )
-    theme = request.COOKIES.get(THEME_COOKIE, "")
-    return {"theme": theme if theme in dict(THEMES) else "", "my_teams": teams, "my_team": chosen}
 
 
 def preferences_remember(answer: HttpResponse, *, language: str | None, theme: str | None) -> None:
@@ -80,7 +42,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
     chosen = {name: form.chosen(name) for name in ("language", "theme")}
     if isinstance(request.user, User):
         preferences_save(user=request.user, **chosen)
-    answer = redirect(_next(request))
+    answer = redirect(address_back(request, request.POST.get("next", ""), "/"))
     preferences_remember(answer, **chosen)
     return answer
 
@@ -93,7 +55,7 @@ def team_switch(request: HttpRequest) -> HttpResponse:
     if asked and asked not in [str(team.pk) for team in teams_of(request)]:
         raise Http404
     request.session[SESSION_TEAM] = int(asked) if asked else None
-    return redirect(_next(request))
+    return redirect(address_back(request, request.POST.get("next", ""), "/"))
 
 
 @login_required
@@ -137,12 +99,3 @@ def _settings(request: HttpRequest, form: TokenForm, status: int = 200, **contex
         "languages": [(code, name) for code, name in settings.LANGUAGES],
     }
     return render(request, "teams/settings.html", context, status=status)
-
-
-def _next(request: HttpRequest) -> str:
-    """Where to go on: back to the page, if it is one of ours."""
-    address = request.POST.get("next", "")
-    ours = url_has_allowed_host_and_scheme(
-        address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return address if ours else "/"

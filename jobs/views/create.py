@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,15 +21,12 @@ from jobs.idempotency import job_create_once
 from jobs.models import Job
 from jobs.services import PromiseBroken, RequestRefused, job_estimate
 from jobs.texts import promise_broken_text
-from jobs.views.parts import fresh, part
 from teams.models import User
-from teams.views import chosen_team, signed_in
+from teams.pages import NOT_CHANGED, chosen_team, digest, fresh, part, plain_id, signed_in
 
 ONLY_LOOKS = ("look", "add_row")  # buttons that work without JavaScript and create nothing
 OF_THE_PAGE = ("csrfmiddlewaretoken", "promise", "seen", "tried", "shown_team", "shown_pool")
-NOT_CHANGED = 204
 RECENT_JOBS = 5
-PLAIN_ID = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +76,7 @@ def _start(request: HttpRequest, user: User) -> Start:
     team_id = team.pk if team else None
     if "example" in request.GET:
         return start_example(user, team_id)
-    pool = request.GET.get("pool", "")
-    return start_new(user, team_id, int(pool) if PLAIN_ID.fullmatch(pool) else None)
+    return start_new(user, team_id, plain_id(request.GET.get("pool")))
 
 
 def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
@@ -127,7 +121,7 @@ def estimate(request: HttpRequest) -> HttpResponse:
     changed = team_changed or pool_changed
     context = _shown(form) | {"live": True, "team_changed": team_changed, "pool_changed": pool_changed}
     body = render_to_string("jobs/create/live.html", context)
-    seen = "" if changed else _digest(body)
+    seen = "" if changed else digest(body)
     if seen and request.POST.get("seen") == seen:
         return HttpResponse(status=NOT_CHANGED)
     return HttpResponse(body + render_to_string("jobs/create/seen.html", {"seen": seen, "live": True}))
@@ -135,8 +129,3 @@ def estimate(request: HttpRequest) -> HttpResponse:
 
 def _shown(form: JobForm) -> dict[str, Any]:
     return {"form": form, "offer": form.offer, "summary": summary_of(form)}
-
-
-def _digest(body: str) -> str:
-    """Names an update, so that an unchanged one is not swapped under the reader's hands."""
-    return hashlib.sha256(body.encode()).hexdigest()[:16]

@@ -10,7 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -20,10 +19,10 @@ from jobs.private import private_read
 from jobs.services import job_stop, may_stop
 from jobs.spec import EnvVar, JobSpec
 from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, duration_forms, finding_text
-from jobs.views.parts import NOT_CHANGED, address_back, fresh, part, rendered, wants_part
+from jobs.views.parts import rendered
 from jobs.views.standing import events_shown, jobs_shown, log_rank, standing, workers_shown
 from teams.models import User
-from teams.views import signed_in
+from teams.pages import NOT_CHANGED, address_back, fresh, part, part_or_page, signed_in, wants_part
 
 LIVE_PARTS = ("head", "actions", "trouble", "timeline", "workers", "events")
 
@@ -59,8 +58,7 @@ def job_live(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "jobs/detail/live.html", context | {"changed": changed, "seen": _versions(shown)})
 
 
-@fresh
-@login_required
+@part_or_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def job_stop_view(request: HttpRequest, key: str) -> HttpResponse:
     """Asks first, in a dialog or on a page of its own; a POST stops, once however often it is sent."""
@@ -84,9 +82,7 @@ def _question(request: HttpRequest, job: Job) -> HttpResponse:
     asked_on = request.headers.get("HX-Current-URL") or request.GET.get("next", "")
     back = address_back(request, asked_on, reverse("job", args=[job.key]))
     template = "jobs/stop/question.html" if wants_part(request) else "jobs/stop.html"
-    answer = render(request, template, {"job": job, "back": back})
-    patch_vary_headers(answer, ["HX-Request"])
-    return answer
+    return render(request, template, {"job": job, "back": back})
 
 
 def _live(job: Job, user: User) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from jobs.models import JobTag
 from jobs.querysets import JobQuerySet
 from jobs.states import State
 from teams.models import User
+from teams.pages import plain_id
 
 DAYS = {"today": 1, "7": 7, "30": 30}  # that many days of the viewer, today among them
 RANGE = "range"
@@ -109,7 +110,7 @@ def _day(text: str | None) -> date | None:
 
 
 def _number(text: str | None) -> str:
-    return text if text and text.isascii() and text.isdecimal() and len(text) < 16 else ""
+    return text if text and plain_id(text) is not None else ""
 
 
 def _one_of(text: str | None, choices: set[str]) -> str:

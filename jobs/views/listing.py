@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, OuterRef, Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from jobs.models import Job, JobTag
@@ -18,20 +16,19 @@ from jobs.querysets import JobQuerySet
 from jobs.states import State
 from jobs.texts import duration_forms, state_label
 from jobs.views.filters import JobFilter
-from jobs.views.parts import NOT_CHANGED, POLL_HTTP_STOP, fresh, part, viewer_zone, wants_part
 from jobs.views.rows import Poll, rows_of
 from pools.models import Grant, Pool
 from teams.models import Membership, User
-from teams.views import chosen_team, signed_in
+from teams.pages import NOT_CHANGED, chosen_team, part, part_or_page, signed_in, viewer_zone, wants_part
 
 PAGE_SIZE = 20
 MOST_STATES = 100  # rows in one question for states
 MOST_COUNTED = 1000
 MOST_CHOICES = 200
+POLL_HTTP_STOP = 286  # htmx's word for “do not ask again”
 
 
-@fresh
-@login_required
+@part_or_page
 @require_safe
 def job_list(request: HttpRequest) -> HttpResponse:
     """Newest first; the next page begins after the last row of this one, so new jobs shift nothing."""
@@ -69,7 +66,6 @@ def _answer(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         answer["HX-Push-Url"] = (reverse("jobs") + context["here"]).rstrip("?")
     else:
         answer = render(request, "jobs/list.html", context | _choices(request, context["asked"]))
-    patch_vary_headers(answer, ["HX-Request"])
     return answer
 
 
@@ -98,9 +94,7 @@ def states(request: HttpRequest) -> HttpResponse:
 def _found(request: HttpRequest, asked: JobFilter) -> tuple[JobQuerySet, JobQuerySet]:
     """All jobs of the team that is shown, and those of them that are asked for, but for their state."""
     user, team = signed_in(request), chosen_team(request)
-    jobs = Job.objects.for_user(user)
-    if team is not None:
-        jobs = jobs.filter(team=team)
+    jobs = Job.objects.for_user(user, team)
     return jobs, asked.but_state(jobs, user, viewer_zone(request), timezone.now())
 
 

@@ -5,14 +5,11 @@ Each is a part for htmx and a whole page for everybody else.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import wraps
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -20,38 +17,22 @@ from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from jobs.occupancy import nodes_view, nodes_with_jobs_of
 from jobs.texts import PRIORITY_LABELS, reason_text
-from jobs.views.parts import NOT_CHANGED, View, fresh, part, wants_part
 from jobs.waiting import Waiting, queue_read
 from pools.models import Flavor, Node, NodeState, Pool
 from pools.picture import NodeView, Picture, Scale, picture, scale_of
 from pools.reading import SOON_DAYS
 from teams.models import Membership, User
-from teams.views import signed_in
+from teams.pages import NOT_CHANGED, digest, part_or_page, plain_id, signed_in, wants_part
 
 NODES_OF_A_PAGE = 50
 MOST_LANDING = 128  # node ids in one address
-MOST_DIGITS = 18  # of a number that a database column holds
 NODES_SHOWN = ("", "mine", "out")
-
-
-def part_or_page(view: View) -> View:
-    """A part of a page for htmx; for everybody else a page of its own, which asks strangers to sign in."""
-    as_part, as_page = part(view), login_required(fresh(view))
-
-    @wraps(view)
-    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        answer = (as_part if wants_part(request) else as_page)(request, *args, **kwargs)
-        patch_vary_headers(answer, ["HX-Request"])
-        return answer
-
-    return inner
 
 
 @part_or_page
@@ -124,7 +105,7 @@ def _teams(user: User) -> list[int]:
 
 def _numbers(text: str) -> list[int]:
     pieces = text.split(",", MOST_LANDING)[:MOST_LANDING]
-    return [int(p) for p in pieces if p.isascii() and p.isdecimal() and len(p) <= MOST_DIGITS]
+    return [number for piece in pieces if (number := plain_id(piece)) is not None]
 
 
 def _pictures(pool: Pool, teams: Sequence[int], landing: Sequence[int]) -> list[tuple[Flavor, Picture]]:
@@ -164,7 +145,7 @@ def _why(row: Waiting) -> str:
 def _nodes_query(request: HttpRequest) -> dict[str, str]:
     """Which nodes: what makes no sense is left out."""
     asked = {name: request.GET.get(name, "").strip() for name in ("idle", "show", "name")}
-    if not _numbers(asked["idle"]) or "," in asked["idle"]:
+    if plain_id(asked["idle"]) is None:
         asked["idle"] = ""
     if asked["show"] not in NODES_SHOWN:
         asked["show"] = ""
@@ -202,7 +183,7 @@ def _remembered(
 def _answer(request: HttpRequest, name: str, context: dict[str, Any], query: dict[str, str]) -> HttpResponse:
     """The part or the page; nothing for a part that is as its reader has it already."""
     shown = render_to_string(f"jobs/pool/{name}.html#moving", context)  # without the request: no CSRF token
-    seen = hashlib.sha256(shown.encode()).hexdigest()[:16]
+    seen = digest(shown)
     context = context | {"address": f"{request.path}?{urlencode({**query, 'seen': seen})}"}
     if not wants_part(request):
         return render(request, f"jobs/pool/{name}.html", context)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +13,7 @@ from jobs.texts import reason_text, state_label
 from jobs.views.filters import JobFilter
 from jobs.views.parts import Lasting
 from teams.models import Membership, User
+from teams.pages import digest
 from teams.roles import Role
 
 PRIORITY_MARKS = {Priority.HIGH: "high", Priority.LOW: "low"}
@@ -49,7 +49,7 @@ class Row:
         job = self.job
         times = (job.eligible_at, job.started_at, job.ended_at)
         shown = (self.look, self.note, job.attempt, job.exit_code, self.may_stop, self.strays, times)
-        return hashlib.sha256(repr(shown).encode()).hexdigest()[:6]
+        return digest(repr(shown))
 
 
 def rows_of(jobs: Iterable[Job], user: User, asked: JobFilter, now: datetime) -> list[Row]:
