@@ -57,7 +57,6 @@ def page(request: HttpRequest) -> HttpResponse:
     in_question = {chosen["zone"]} & pool_zones if "zone" in chosen else pool_zones
     context = {
         "form": form,
-        "filtered": bool(chosen),
         "zone": next((zone for zone in zones if zone.pk == chosen.get("zone")), None),
         "page": found,
         "query": urlencode(chosen),
