@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from console.attention import Scope, placed_at, pool_address
+from console.attention import Scope, placed_at
 from jobs.findings import Reason
-from jobs.models import Job, WaitingTotal
+from jobs.models import Job
 from jobs.querysets import JobQuerySet
 from jobs.reasons import reasons_read
 from jobs.states import LIVE, State
 from jobs.texts import reason_text, state_label, step_label
 from jobs.views.parts import Lasting
-from pools.capacity import idle_gpus, startable
-from pools.models import Flavor, Pool
+from pools.reading import PoolNumbers, pools_read
 from teams.pages import digest
 
 SHOWN_JOBS = 10
 SHOWN_POOLS = 6
-FULL_GPUS = 8  # of the largest Worker, whose startable count is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +45,6 @@ class Row:
     label: str
     lasting: Lasting | None
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class PoolGlance:
-    """`full` is how many Workers of 8 GPUs could start now; None: no node is that large."""
-
-    id: int
-    name: str
-    zone: str
-    paused: bool
-    idle: int
-    total: int
-    full: int | None
-    waiting: int
-
-    @property
-    def address(self) -> str:
-        return pool_address(self.id)
-
-    @property
-    def idle_share(self) -> int:
-        return round(100 * self.idle / self.total) if self.total else 0
 
 
 def tiles_read(scope: Scope) -> list[Tile]:
@@ -132,29 +107,10 @@ def _detail(job: Job, reasons: Mapping[int, Reason | None]) -> str:
     return step_label(job.deploy_step).capitalize() if job.state == State.DEPLOYING else ""
 
 
-def pools_read(scope: Scope) -> list[PoolGlance]:
+def pools_shown(scope: Scope) -> list[PoolNumbers]:
     """The first pools of the person, by name."""
-    pools = list(scope.pools().select_related("zone").order_by("name")[:SHOWN_POOLS])
-    flavors: dict[int, list[Flavor]] = defaultdict(list)
-    for flavor in Flavor.objects.filter(pool__in=[pool.pk for pool in pools]):
-        flavors[flavor.pool_id].append(flavor)
-    totals = WaitingTotal.objects.filter(pool__in=[pool.pk for pool in pools]).order_by().values_list("pool")
-    waiting = dict(totals.annotate(n=Sum("jobs")))
-    return [_glance(pool, flavors[pool.pk], waiting.get(pool.pk, 0)) for pool in pools]
-
-
-def _glance(pool: Pool, flavors: Sequence[Flavor], waiting: int) -> PoolGlance:
-    large = [f for f in flavors if f.gpus_per_node >= FULL_GPUS]
-    return PoolGlance(
-        id=pool.pk,
-        name=pool.name,
-        zone=pool.zone.name,
-        paused=pool.paused,
-        idle=sum(idle_gpus(f.idle_nodes) for f in flavors),
-        total=sum(f.gpus_per_node * f.node_count for f in flavors),
-        full=sum(startable(f.idle_nodes, FULL_GPUS) for f in large) if large else None,
-        waiting=waiting,
-    )
+    today = timezone.localdate()
+    return [PoolNumbers(pool, today) for pool in pools_read(scope.user, scope.team)[:SHOWN_POOLS]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +118,7 @@ class Moving:
     """What changes while somebody looks. `hidden` live jobs of the person are not among the rows."""
 
     rows: Sequence[Row]
-    pools: Sequence[PoolGlance]
+    pools: Sequence[PoolNumbers]
     counts: dict[str, tuple[int, int]]
 
     @property
@@ -181,9 +137,10 @@ class Moving:
         Not the time, which the page counts on by itself.
         """
         rows = [(row.job.key, row.state, row.detail) for row in self.rows]
-        seen = rows, list(self.pools), sorted(self.counts.items())
+        pools = [(n.pool.pk, n.pool.paused, n.idle, n.total, n.full, n.pool.queued_jobs) for n in self.pools]
+        seen = rows, pools, sorted(self.counts.items())
         return digest(repr(seen))
 
 
 def moving_read(scope: Scope, jobs: JobQuerySet) -> Moving:
-    return Moving(rows_read(jobs, SHOWN_JOBS), pools_read(scope), live_counts(scope))
+    return Moving(rows_read(jobs, SHOWN_JOBS), pools_shown(scope), live_counts(scope))

@@ -49,6 +49,11 @@ class PoolNumbers:
         return sum(idle_gpus(f.idle_nodes) for f in self.flavors)
 
     @property
+    def idle_share(self) -> int:
+        """Of all GPUs, in percent."""
+        return round(100 * self.idle / self.total) if self.total else 0
+
+    @property
     def held(self) -> int:
         """GPUs in use on nodes that take Workers."""
         return self.in_service - self.idle
@@ -72,12 +77,20 @@ class PoolNumbers:
 
     @property
     def startable(self) -> list[tuple[int, int | None]]:
-        """By GPUs of a Worker, how many more could start now; None where no spec has that size."""
+        """By GPUs of a Worker, how many more could start now; None where no spec has that size.
+
+        What the idle GPUs have room for: also of a paused pool, of which a page says that it is paused.
+        """
         return [(gpus, self._startable(gpus)) for gpus in SIZES]
 
     def _startable(self, gpus: int) -> int | None:
         offering = [f for f in self.flavors if any(spec.gpus == gpus for spec in f.specs.all())]
         return sum(startable(f.idle_nodes, gpus) for f in offering) if offering else None
+
+    @property
+    def full(self) -> int | None:
+        """How many more of the largest Workers could start now; None where no spec has that size."""
+        return self._startable(SIZES[-1])
 
     @property
     def specs(self) -> list[tuple[Flavor, list[tuple[WorkerSpec, int]]]]:

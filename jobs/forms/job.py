@@ -23,6 +23,7 @@ from jobs.forms.offer import Offer, offer_read
 from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
 from jobs.states import Framework, Priority
 from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, finding_text
+from pools.reading import PoolNumbers
 from teams.models import User
 
 MOST_ID = 2**62
@@ -274,7 +275,7 @@ class JobForm(forms.Form):
     def _offer_choices(self) -> None:
         offer = self.offer
         self._choices("team", lambda: [(t.pk, t.name) for t in offer.teams])
-        self._choices("pool", lambda: [(p.id, _pool_label(p)) for p in offer.pools])
+        self._choices("pool", lambda: [(n.pool.pk, _pool_label(n)) for n in offer.pools])
         self._choices("flavor", lambda: [(f.id, f"{f.name} · {f.gpu_model}") for f in offer.flavors])
         self._choices("image", lambda: _image_groups(offer))
         for name, form_field in self.fields.items():
@@ -292,11 +293,12 @@ class JobForm(forms.Form):
             widget.choices = CallableChoiceIterator(lambda: [("", _("— choose —")), *choices()])
 
 
-def _pool_label(pool: Any) -> str:
-    idle = _("%(idle)s of %(total)s GPUs idle") % {"idle": pool.idle, "total": pool.total}
+def _pool_label(numbers: PoolNumbers) -> str:
+    pool = numbers.pool
+    idle = _("%(idle)s of %(total)s GPUs idle") % {"idle": numbers.idle, "total": numbers.total}
     paused = " · " + _("paused") if pool.paused else ""
-    out = "" if pool.in_service else " · " + _("no node in service")
-    return f"{pool.name} · {idle}{paused}{out} · {pool.zone}"
+    out = "" if numbers.in_service else " · " + _("no node in service")
+    return f"{pool.name} · {idle}{paused}{out} · {pool.zone.name}"
 
 
 def _image_groups(offer: Offer) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,22 +13,12 @@ from jobs.estimate import SHOWN_RANKS
 from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
 from jobs.reading import image_in_zone, image_read, landing_read, pool_read, volumes_read, waiting_read
 from jobs.spec import JobSpec
-from pools.capacity import custom_startable, idle_gpus, startable
-from pools.models import Flavor, Grant, Pool
+from pools.capacity import custom_startable, startable
+from pools.models import Grant, Pool
+from pools.reading import PoolNumbers
 from storage.models import VolumeGrant
 from teams.models import Membership, User
 from teams.roles import Role
-
-
-@dataclass(frozen=True, slots=True)
-class PoolChoice:
-    id: int
-    name: str
-    zone: str
-    idle: int
-    total: int
-    paused: bool
-    in_service: bool  # whether any node takes Workers at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,7 @@ class Offer:
         self._pool_id = pool_id
 
     @cached_property
-    def pools(self) -> Sequence[PoolChoice]:
+    def pools(self) -> Sequence[PoolNumbers]:
         return _pools(self.team) if self.team else ()
 
     @cached_property
@@ -129,7 +119,8 @@ def offer_start(user: User, team_id: int | None = None, pool_id: int | None = No
         team_id = next((team for team in mine if team in set(granted)), None)
     team = team_id if team_id in mine else next(iter(mine), None)
     pools = _pools(team) if team else ()
-    chosen = [pool.id for pool in pools if pool.id == pool_id] or [pool.id for pool in pools]
+    ids = [numbers.pool.pk for numbers in pools]
+    chosen = [pk for pk in ids if pk == pool_id] or ids
     offer = Offer(memberships, team, next(iter(chosen), None))
     offer.pools = pools
     return offer
@@ -156,21 +147,10 @@ def _memberships(user: User) -> list[Membership]:
     return list(Membership.objects.filter(user=user).select_related("team").order_by("team__name"))
 
 
-def _pools(team_id: int) -> list[PoolChoice]:
-    pools = Pool.objects.filter(retired_at=None, grants__team=team_id).select_related("zone").order_by("name")
-    flavors: dict[int, list[Flavor]] = {}
-    for flavor in Flavor.objects.filter(pool__in=pools):
-        flavors.setdefault(flavor.pool_id, []).append(flavor)
-    return [_pool_choice(pool, flavors.get(pool.pk, [])) for pool in pools]
-
-
-def _pool_choice(pool: Pool, flavors: Iterable[Flavor]) -> PoolChoice:
-    idle = total = nodes = 0
-    for flavor in flavors:
-        idle += idle_gpus(flavor.idle_nodes)
-        total += flavor.gpus_per_node * flavor.node_count
-        nodes += sum(flavor.idle_nodes)
-    return PoolChoice(pool.pk, pool.name, pool.zone.name, idle, total, pool.paused, bool(nodes))
+def _pools(team_id: int) -> list[PoolNumbers]:
+    pools = Pool.objects.filter(retired_at=None, grants__team=team_id).select_related("zone")
+    today = timezone.localdate()
+    return [PoolNumbers(pool, today) for pool in pools.prefetch_related("flavors").order_by("name")]
 
 
 def _cards(pool: PoolFacts) -> list[SpecCard]:

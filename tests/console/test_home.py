@@ -15,7 +15,7 @@ from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
 from jobs.states import State
-from pools.models import Pool
+from pools.models import Pool, WorkerSpec
 from teams.models import Team, User
 from tests.factories import make_job, make_pool, make_team, make_user, occupy
 from tests.jobs.pages import Page
@@ -137,7 +137,24 @@ def test_pools_at_a_glance(client: Client, alice: User, pool: Pool, team: Team) 
     assert here == "Idle GPUs 13 / 32 8-GPU Workers startable: 1 · 1 job waiting"
     there = " ".join(page.by_id(f"pool-{small.pk}").text.split())
     assert there == "Idle GPUs 4 / 4 Paused · 0 jobs waiting"
+    Pool.objects.filter(pk=pool.pk).update(paused=True)
+    changed = Page(client.get(asked(page))).by_id(f"pool-{pool.pk}")
+    assert "13 / 32 Paused · 8-GPU Workers startable: 1 · 1 job" in " ".join(changed.text.split())
     assert "of strangers" not in page.source
+
+
+def test_what_could_start_is_said_as_on_the_pools_pages(client: Client, alice: User, team: Team) -> None:
+    """Large nodes alone do not offer large Workers: a spec does, and also where the pool is paused."""
+    pool = make_pool(team, nodes=2, gpus_per_node=16, paused=True, name="A")
+    for specs in (WorkerSpec.objects.none(), WorkerSpec.objects.filter(flavor__pool=pool, gpus=8)):
+        specs.update(retired_at=timezone.now())
+        offered = WorkerSpec.objects.filter(flavor__pool=pool, gpus=8, retired_at=None).exists()
+        glance = home(client).by_id(f"pool-{pool.pk}").text
+        cells = Page(client.get("/pools/")).all("td", class_="ty-size")
+        listed = [cell.text.strip() for cell in cells if cell.attrs["data-label"] == "8 GPUs"]
+        assert listed == (["4"] if offered else ["–"])
+        assert ("8-GPU Workers startable: 4" in glance) == offered
+        assert ("8-GPU" in glance) == offered
 
 
 def test_three_steps_for_who_has_no_jobs(client: Client, alice: User, pool: Pool) -> None:

@@ -82,7 +82,10 @@ def test_who_waits_is_counted_and_a_paused_pool_says_so(client, team, user):
     (name, row), *_ = rows(client).items()
     assert "Paused" in name
     assert row["Queue"] == "2 jobs (17 GPUs)"
-    assert row["8 GPUs"] == "–"
+    assert row["8 GPUs"] == "2"
+    told = text(client, f"/pools/{pool.pk}/")
+    assert "Startable count" in told
+    assert "Paused 1 GPU 16 2 GPU 8 4 GPU 4 8 GPU 2" in told
 
 
 def test_nodes_out_of_service_offer_nothing(client, team):
