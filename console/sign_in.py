@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
@@ -14,13 +15,15 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure
+from django.views.decorators.cache import never_cache
 
+from jobs.vault import decrypt, encrypt
 from jobs.views.create import create, restored
 from teams.models import User
 from teams.pages import signed_in
 from teams.views import preferences_remember
 
-DRAFT = "draft"  # a form as it was typed, urlencoded, on its way through the sign-in page
+DRAFT = "draft"  # a form as it was typed, encrypted, on its way through the sign-in page
 
 
 class SignInForm(AuthenticationForm):
@@ -60,6 +63,7 @@ class SignIn(LoginView):
         return answer
 
 
+@never_cache
 def job_create_or_sign_in(request: HttpRequest) -> HttpResponse:
     """The create page. A form that comes after its session's end leads to the sign-in page with it."""
     if request.method == "POST" and not request.user.is_authenticated:
@@ -67,6 +71,7 @@ def job_create_or_sign_in(request: HttpRequest) -> HttpResponse:
     return create(request)
 
 
+@never_cache
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponseBase:
     """A form of our own whose token is from an earlier session is given back instead of lost. What another
     site sends is refused: it must not fill in anybody's form."""
@@ -87,8 +92,16 @@ def _typed(request: HttpRequest) -> QueryDict | None:
     if request.path == reverse("job-create"):
         return request.POST
     if request.path == reverse("login") and request.POST.get(DRAFT):
-        return QueryDict(request.POST[DRAFT])
+        return _opened(request)
     return None
+
+
+def _opened(request: HttpRequest) -> QueryDict:
+    """The form that went through the sign-in page; an empty one if it does not come from this console."""
+    try:
+        return QueryDict(decrypt(request.POST[DRAFT].encode()))
+    except InvalidToken:
+        return QueryDict()
 
 
 def _sign_in_keeping(request: HttpRequest, typed: QueryDict) -> HttpResponse:
@@ -98,11 +111,11 @@ def _sign_in_keeping(request: HttpRequest, typed: QueryDict) -> HttpResponse:
         "form": SignInForm(request),
         "next": reverse("job-create"),
         "demo": settings.DEMO,
-        DRAFT: kept.urlencode(),
+        DRAFT: encrypt(kept.urlencode()).decode(),  # it may hold private values
     }
     return render(request, SignIn.template_name, context, status=401)
 
 
 def _given_back(request: HttpRequest) -> HttpResponse:
     notice = _("Signed in again. Here is your form as you typed it; nothing was created yet.")
-    return restored(request, QueryDict(request.POST[DRAFT]), notice)
+    return restored(request, _opened(request), notice)

@@ -30,17 +30,19 @@ class QueuePlace:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What somebody was shown before they agreed: a start at once, or else a place in the queue."""
+    """What somebody was shown before they agreed: a start at once, or else a place in the queue, of a pool
+    that was paused or was not."""
 
     position: int | None = None  # None: starts at once
+    paused: bool = False
 
     def kept_by(self, judged: Estimate) -> bool:
         """Whether a request that is judged so does at least as well."""
         if judged.starts_now:
             return True
-        return (
-            self.position is not None and judged.queue is not None and judged.queue.position <= self.position
-        )
+        if self.position is None or judged.queue is None or judged.queue.position > self.position:
+            return False
+        return self.paused or judged.reason is None or judged.reason.code != "pool_paused"
 
 
 @dataclass(frozen=True, slots=True)

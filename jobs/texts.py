@@ -184,11 +184,20 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
 def capacity_text(data: Mapping[str, Any]) -> str:
     """*Cannot now*, with the numbers that tell why idle GPUs do not help."""
     workers = ngettext("%(n)s Worker", "%(n)s Workers", data["workers"]) % {"n": data["workers"]}
+    size = gpus_text(data["worker_gpus"])
+    if rest := data["total_gpus"] % data["worker_gpus"]:
+        workers = ngettext("%(n)s Worker", "%(n)s Workers", data["workers"] - 1) % {"n": data["workers"] - 1}
+        size = _("%(size)s and one of %(rest)s") % {"size": size, "rest": gpus_text(rest)}
+    if not data["largest_block"]:
+        return _("Needs room for %(wanted)s of %(size)s; no GPU is idle now.") % {
+            "wanted": workers,
+            "size": size,
+        }
     text = _(
         "Needs room for %(wanted)s of %(size)s; there is room for %(room)s now, "
         "the largest free block on one node is %(block)s."
     )
-    block, size = gpus_text(data["largest_block"]), gpus_text(data["worker_gpus"])
+    block = gpus_text(data["largest_block"])
     return text % {"wanted": workers, "size": size, "room": data["room"], "block": block}
 
 
@@ -234,7 +243,10 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
     """What happened, with the reason where there is one."""
     text = _filled(EVENTS, code, data)
     reason = data.get("reason")
-    return f"{text}: {reason_text(reason['code'], reason['data'])}" if reason else text
+    if not reason:
+        return text
+    told = {"event": text, "reason": reason_text(reason["code"], reason["data"])}
+    return pgettext("what happened and why", "%(event)s: %(reason)s") % told
 
 
 def state_label(state: str, stopping: bool = False) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core import signing
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -20,6 +22,7 @@ from teams.pages import SESSION_TEAM, THEME_COOKIE, address_back, signed_in, tea
 from teams.services import preferences_save, token_create, token_revoke
 
 COOKIE_SECONDS = 365 * 24 * 3600
+NEW_TOKEN, NEW_TOKEN_SECONDS = "new_token", 60
 
 
 def preferences_remember(answer: HttpResponse, *, language: str | None, theme: str | None) -> None:
@@ -62,20 +65,36 @@ def team_switch(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def settings_page(request: HttpRequest) -> HttpResponse:
-    return _settings(request, TokenForm(request.user))
+    try:
+        name, token = signing.loads(request.COOKIES.get(NEW_TOKEN, ""), max_age=NEW_TOKEN_SECONDS)
+    except signing.BadSignature:
+        return _settings(request, TokenForm(request.user))
+    answer = _settings(request, TokenForm(request.user), token=token, token_name=name)
+    answer.delete_cookie(NEW_TOKEN, path=reverse("settings"), samesite="Strict")
+    return answer
 
 
 @login_required
 @never_cache
 @require_POST
 def token_new(request: HttpRequest) -> HttpResponse:
-    """The new token is in this one answer, and nowhere else ever."""
+    """Makes a token; the page that follows shows it, once."""
     user = signed_in(request)
     form = TokenForm(user, request.POST)
     if not form.is_valid():
         return _settings(request, form, status=422)
     token, _expires_at = token_create(user=user, name=form.cleaned_data["name"])
-    return _settings(request, TokenForm(user), token=token, token_name=form.cleaned_data["name"])
+    answer = redirect(reverse("settings") + "#tokens")
+    answer.set_cookie(  # on its way through the browser, so that no token lies in the database in clear
+        NEW_TOKEN,
+        signing.dumps([form.cleaned_data["name"], token]),
+        max_age=NEW_TOKEN_SECONDS,
+        path=reverse("settings"),
+        httponly=True,
+        secure=settings.SESSION_COOKIE_SECURE,
+        samesite="Strict",
+    )
+    return answer
 
 
 @login_required

@@ -27,7 +27,7 @@ from pools.reading import PoolNumbers
 from teams.models import User
 
 MOST_ID = 2**62
-PLACE = re.compile(r"place-(\d{1,9})")
+PLACE = re.compile(r"(place|paused)-(\d{1,9})")
 TAG_BREAKS = re.compile(r"[,，\n]")
 
 
@@ -130,7 +130,7 @@ class JobForm(forms.Form):
     def promised(self) -> Promise:
         """What the page showed beside the button. Who was shown nothing is promised a start at once."""
         place = PLACE.fullmatch(self.cleaned_data.get("promise") or "")
-        return Promise(int(place[1]) if place else None)
+        return Promise(int(place[2]), place[1] == "paused") if place else Promise()
 
     def accept(self, findings: Iterable[Finding]) -> None:
         """Takes the errors for which the request was refused, each to its field or row, to be marked."""

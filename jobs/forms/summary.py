@@ -45,7 +45,7 @@ class Summary:
     outlook: Outlook
     reason: str
     estimate: Estimate
-    notes: tuple[Note, ...]
+    found: tuple[Note, ...]
     missing: tuple[Note, ...]
     total_of_pool: int | None
     landing: tuple[WorkerPlace, ...]
@@ -66,6 +66,12 @@ class Summary:
         return max(0, (self.estimate.worker_count or 0) - len(self.estimate.workers))
 
     @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the list of check results holds: all but what stands beside the outlook already."""
+        told = self.reason if self.outlook == Outlook.NEVER else None
+        return tuple(note for note in self.found if note.text != told)
+
+    @property
     def first_notes(self) -> tuple[Note, ...]:
         return self.notes[:SHOWN_NOTES]
 
@@ -75,7 +81,7 @@ class Summary:
 
     @property
     def errors(self) -> int:
-        return sum(note.level == Level.ERROR for note in self.notes)
+        return sum(note.level == Level.ERROR for note in self.found)
 
     @property
     def warnings(self) -> int:
@@ -85,7 +91,7 @@ class Summary:
     def beside(self) -> dict[str, list[Note]]:
         """The notes by the field at which they stand."""
         found: dict[str, list[Note]] = {}
-        for note in self.notes:
+        for note in self.found:
             found.setdefault(note.field, []).append(note)
         return found
 
@@ -94,9 +100,10 @@ class Summary:
         """What the page shows beside the button, for the form to send back; see `JobForm.promised`."""
         if self.outlook == Outlook.NOW:
             return "now"
-        if self.outlook == Outlook.QUEUE and self.estimate.queue:
-            return f"place-{self.estimate.queue.position}"
-        return ""
+        if self.outlook != Outlook.QUEUE or self.estimate.queue is None:
+            return ""
+        paused = self.estimate.reason is not None and self.estimate.reason.code == "pool_paused"
+        return f"{'paused' if paused else 'place'}-{self.estimate.queue.position}"
 
 
 def summary_of(form: JobForm) -> Summary:
@@ -109,13 +116,11 @@ def summary_of(form: JobForm) -> Summary:
     wrong = [*_unclear(form), *(_note(form, f) for f in found if f.code != "required")]
     missing = _missing(form, asked, found)
     outlook, reason = _outlook(judged, wrong)
-    told = outlook == Outlook.NEVER  # its reason stands beside the outlook
-    notes = [note for note in wrong if not (told and note.text == reason)]
     return Summary(
         outlook=outlook,
         reason=reason,
         estimate=judged,
-        notes=tuple(_in_order([*notes, *missing] if form.after_refusal else notes)),
+        found=tuple(_in_order([*wrong, *missing] if form.after_refusal else wrong)),
         missing=() if form.after_refusal else missing,
         total_of_pool=form.offer.total_gpus,
         landing=tuple(w for w in judged.workers if w.node) if outlook == Outlook.NOW else (),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -36,6 +37,7 @@ class Told:
     refused: bool = False
     changed: str = ""
     notices: Sequence[str] = field(default=())
+    start: str = "typed"  # or "new" or "filled": what the browser may do with an earlier draft
 
 
 @fresh
@@ -48,7 +50,10 @@ def create(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         start = _start(request, user)
         form = JobForm(user, start.values, start.offer)
-        return _page(request, form, Told(notices=start.notices))
+        begun = "new" if not request.GET else "filled"
+        return _page(request, form, Told(notices=start.notices, start=begun))
+    if _typed_by_another(user, request.POST):
+        return restored(request, request.POST, "", status=409)
     form = JobForm(user, request.POST)
     if any(name in request.POST for name in ONLY_LOOKS):
         return _page(request, form, Told())
@@ -63,9 +68,24 @@ def create(request: HttpRequest) -> HttpResponse:
         return _page(request, form, told, status=409)
 
 
-def restored(request: HttpRequest, typed: QueryDict, notice: str) -> HttpResponse:
-    """The form as it was typed before its sender had to prove who they are; nothing is created."""
-    return _page(request, JobForm(signed_in(request), typed), Told(notices=[notice]))
+def restored(request: HttpRequest, typed: QueryDict, notice: str, status: int = 200) -> HttpResponse:
+    """The form as it was typed before its sender had to prove who they are; nothing is created. To somebody
+    else than whoever typed it, it comes without private values and with a word about that."""
+    user = signed_in(request)
+    if _typed_by_another(user, typed):
+        typed = typed.copy()
+        for name in ("private_name", "private_value"):
+            typed.pop(name, None)
+        typed["token"] = str(uuid4())
+        notice = _(
+            "This form was filled in by somebody else, before you signed in. Its private values are left out; "
+            "nothing was created."
+        )
+    return _page(request, JobForm(user, typed), Told(notices=[notice]), status)
+
+
+def _typed_by_another(user: User, typed: QueryDict) -> bool:
+    return typed.get("typed_by", "") not in ("", str(user.pk))
 
 
 def _start(request: HttpRequest, user: User) -> Start:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from axes.models import AccessAttempt
 from django.test import Client
 
 from jobs.models import Job
@@ -66,8 +67,11 @@ def test_a_form_after_the_sessions_end_comes_back_once_signed_in(
     assert "your form is kept" in asked.content.decode()
     draft = Page(asked).all("input", name="draft")[0].attrs["value"]
 
+    assert "sekret" not in asked.content.decode()
+    assert "no-store" in asked["Cache-Control"]
     wrong = client.post("/accounts/login/", {"username": alice.username, "password": "x", "draft": draft})
     assert Page(wrong).all("input", name="draft")[0].attrs["value"] == draft
+    assert str(draft)[:40] not in AccessAttempt.objects.get().post_data
     back = client.post("/accounts/login/", {"username": alice.username, "password": PASSWORD, "draft": draft})
     assert back.status_code == 200
     assert "nothing was created yet" in back.content.decode()
@@ -98,6 +102,30 @@ def test_a_form_with_an_old_token_comes_back(alice: User, typed: dict[str, Any])
     asked = strict.post("/jobs/create/", typed, headers=HERE)
     assert asked.status_code == 401
     assert Page(asked).all("input", name="draft")
+
+
+def test_whoever_signs_in_next_gets_no_private_values(
+    client: Client, alice: User, typed: dict[str, Any]
+) -> None:
+    bob = make_user(alice.memberships.get().team)
+    client.logout()
+    draft = Page(client.post("/jobs/create/", typed)).all("input", name="draft")[0].attrs["value"]
+    back = client.post("/accounts/login/", {"username": bob.username, "password": PASSWORD, "draft": draft})
+    assert "filled in by somebody else" in back.content.decode()
+    assert "sekret" not in back.content.decode()
+    assert Page(back).fields()["name"] == typed["name"]
+
+    sent = client.post("/jobs/create/", typed)  # alice's page, still open in another tab
+    assert sent.status_code == 409
+    assert "sekret" not in sent.content.decode()
+    assert not Job.objects.exists()
+
+
+def test_a_forged_draft_is_nothing(client: Client, alice: User) -> None:
+    sent = {"username": alice.username, "password": PASSWORD, "draft": "command=evil"}
+    back = client.post("/accounts/login/", sent)
+    assert back.status_code == 200
+    assert "evil" not in back.content.decode()
 
 
 @pytest.mark.parametrize("origin", [{}, {"Origin": "https://elsewhere.example"}, {"Origin": "null"}])

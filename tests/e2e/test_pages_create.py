@@ -62,8 +62,10 @@ def stop_updates(page: Page) -> None:
 
 
 def test_a_node_taken_between_look_and_click(page: Page, pool: Pool) -> None:
-    fill(page, pool)
+    with page.expect_response("**/jobs/estimate/"):
+        fill(page, pool)
     expect(page.locator("#promise")).to_contain_text("8 GPUs, start at once")
+    expect(page.locator("#summary")).not_to_contain_text("Still to fill in")
     stop_updates(page)
     occupy(pool, [8, 8, 8, 1])
     page.click(CREATE)
@@ -196,6 +198,45 @@ def test_back_and_the_button_again_find_the_job_that_was_made(page: Page, pool: 
     assert Job.objects.count() == 1
     page.goto(address)
     expect(page.locator("h1")).to_contain_text("a job")
+
+
+def test_what_was_typed_survives_a_reload_another_language_and_the_example(page: Page, pool: Pool) -> None:
+    other = make_pool(pool.grants.get().team, zone=make_zone(), network="ib")
+    image = make_image(other.zone)
+    page.reload()
+    page.select_option("#id_pool", str(other.pk))
+    spec = page.locator(f"input[name=spec][value='{worker_spec(other, 4).pk}']")
+    spec.check()
+    page.select_option("#id_image", str(image.pk))
+    page.fill("#id_worker_count", "3")
+    page.fill("#id_command", "line one\nline two")
+    page.locator("[name=private_name]").fill("KEY")
+    page.locator("[name=private_value]").fill("sekret-4711")
+    page.locator("#id_name").press_sequentially("typed")
+
+    def all_there() -> None:
+        expect(page.locator("#draft-back")).to_be_visible()
+        expect(page.locator("#id_command")).to_have_value("line one\nline two")
+        expect(page.locator("#id_name")).to_have_value("typed")
+        expect(page.locator("[name=private_name]").first).to_have_value("KEY")
+        expect(page.locator("[name=private_value]").first).to_have_value("")
+        expect(spec).to_be_checked()
+        expect(page.locator("#id_image")).to_have_value(str(image.pk))
+        expect(page.locator("#total-gpus")).to_have_text("12")
+
+    page.reload()
+    all_there()
+    page.click("header button[name=language]")
+    all_there()
+    page.click("header button[name=language]")
+    page.get_by_role("link", name="Fill in the example").click()
+    expect(page.locator("#id_name")).to_have_value("example")
+    page.locator("#draft-replaced button").click()
+    all_there()
+    assert "sekret" not in page.evaluate("JSON.stringify(sessionStorage)")
+    page.locator("#draft-back button").click()
+    expect(page.locator("#id_command")).to_have_value("")
+    expect(page.locator("#draft-back")).to_be_hidden()
 
 
 def test_who_holds_and_who_waits_is_beside_the_form(page: Page, pool: Pool, alice: User) -> None:

@@ -116,7 +116,7 @@ def test_an_earlier_job_fills_the_form(signed_in: Client, pool: Pool, alice: Use
     signed_in.post(CREATE, sent)
     first = Job.objects.get()
     page = get(signed_in, f"?from={first.key}")
-    assert not page.all("div", class_="alert-info")
+    assert not page.all("div", class_="ty-notice")
     signed_in.post(CREATE, page.fields())
     second = Job.objects.latest("pk")
     assert second.pk != first.pk
@@ -140,13 +140,13 @@ def test_what_is_gone_is_left_out_and_told(signed_in: Client, pool: Pool, alice:
     worker_spec(pool, 2).__class__.objects.filter(pk=job.spec_id).update(retired_at=timezone.now())
     job.image.zones.clear()
     page = get(signed_in, f"?from={job.key}")
-    told = [e.text for e in page.all("div", class_="alert-info")]
+    told = [e.text for e in page.all("div", class_="ty-notice")]
     assert len(told) == 2
     assert page.fields()["image"] == [""]
     assert page.fields()["name"] == ["old"]
     pool.grants.all().delete()
     make_pool(team)
-    told = [e.text for e in get(signed_in, f"?from={job.key}").all("div", class_="alert-info")]
+    told = [e.text for e in get(signed_in, f"?from={job.key}").all("div", class_="ty-notice")]
     assert [pool.name in text for text in told] == [True]
 
 

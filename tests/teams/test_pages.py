@@ -83,7 +83,9 @@ def test_a_person_of_one_team_has_nothing_to_switch(client: Client) -> None:
 
 def test_a_token_is_shown_once_works_and_can_be_revoked(client: Client) -> None:
     client.force_login(make_user(make_team()))
-    token = Page(client.post("/settings/tokens/", {"name": "laptop"})).by_id("new-token").attrs["value"]
+    made = client.post("/settings/tokens/", {"name": "laptop"})
+    assert made["Location"] == "/settings/#tokens"  # so that a reload makes no other
+    token = Page(client.get("/settings/")).by_id("new-token").attrs["value"]
     assert token
     again = client.get("/settings/").content.decode()
     assert token not in again

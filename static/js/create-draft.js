@@ -1,0 +1,94 @@
+// What was typed survives a reload, another language, and a look elsewhere: it is kept in this tab until the job
+// is created. Private values are not kept.
+(() => {
+  const KEY = "create-draft";
+  const SAVE_MS = 250;
+  const OF_THE_PAGE = ["csrfmiddlewaretoken", "token", "seen", "tried", "promise", "shown_team", "shown_pool", "private_value"];
+  const OF_THE_POOL = ["spec", "flavor", "image", "public_data", "mount_volume", "mount_path"];
+  const form = document.getElementById("create-form");
+  const choices = document.getElementById("choices");
+  const owner = form.elements.typed_by.value;
+
+  const read = () => {
+    try {
+      const kept = JSON.parse(sessionStorage.getItem(KEY));
+      return kept && kept.owner === owner ? kept : null;
+    } catch {
+      return null;
+    }
+  };
+  const forget = () => sessionStorage.removeItem(KEY);
+  const save = () => {
+    const values = [...new FormData(form)].filter(([name]) => !OF_THE_PAGE.includes(name));
+    sessionStorage.setItem(KEY, JSON.stringify({ owner, values }));
+  };
+  let timer;
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(save, SAVE_MS);
+  });
+  addEventListener("pagehide", () => {
+    if (timer) save();
+  });
+  form.addEventListener("submit", () => {
+    clearTimeout(timer);
+    timer = undefined;
+    forget(); // a form that is refused comes back with all of it
+  });
+
+  // Puts values into the form as it is; answers the names of those that found no place.
+  const put = (values) => {
+    const of = (name) => values.filter(([other]) => other === name).map(([, value]) => value);
+    for (const box of form.querySelectorAll("input[type=checkbox]")) box.checked = of(box.name).length > 0;
+    for (const radio of form.querySelectorAll("input[type=radio]")) radio.checked = of(radio.name).includes(radio.value);
+    for (const [rows, names] of [["private-rows", ["private_name"]], ["mount-rows", ["mount_volume", "mount_path"]]]) {
+      const place = document.getElementById(rows);
+      const wanted = of(names[0]).length;
+      for (let n = place.querySelectorAll("[data-row]").length; n < wanted; n += 1) {
+        place.append(place.querySelector("[data-row]:last-of-type").cloneNode(true));
+      }
+      [...place.querySelectorAll("[data-row]")].forEach((row, at) => {
+        for (const name of names) row.querySelector(`[name=${name}]`).value = of(name)[at] ?? "";
+      });
+    }
+    for (const [name, value] of values) {
+      const control = form.elements[name];
+      if (control instanceof HTMLElement && control.matches("select, textarea, input:not([type=checkbox], [type=radio], [type=hidden])") && !control.closest("[data-row]")) control.value = value;
+    }
+  };
+  const restore = ({ values }) => {
+    put(values);
+    // Where the pool is another one, what it offers comes with the next answer: already with these choices.
+    choices.addEventListener("htmx:configRequest", (event) => {
+      const sent = event.detail.parameters;
+      for (const name of OF_THE_POOL) {
+        sent.delete(name);
+        for (const [other, value] of values) if (other === name) sent.append(name, value);
+      }
+    }, { once: true });
+    choices.dispatchEvent(new Event("refresh"));
+  };
+
+  const note = (id, act) => {
+    const place = document.getElementById(id);
+    place.hidden = false;
+    place.querySelector("button").addEventListener("click", act);
+  };
+  const draft = read();
+  if (!draft) return;
+  if (form.dataset.start === "new") {
+    restore(draft);
+    note("draft-back", () => {
+      forget();
+      timer = undefined;
+      location.assign(form.action);
+    });
+  } else if (form.dataset.start === "filled") {
+    note("draft-replaced", () => {
+      sessionStorage.setItem(KEY, JSON.stringify(draft));
+      clearTimeout(timer);
+      timer = undefined;
+      location.assign(form.action);
+    });
+  }
+})();
