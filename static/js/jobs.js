@@ -1,5 +1,4 @@
-// Pages of jobs: times that count on, the dialog before a stop, the progress of a row, and parts that are
-// replaced without taking away what the reader has opened in them.
+// Pages of jobs: times that count on, the dialog before a stop, and the progress of a row.
 (() => {
   // Times. What the server counted up to now is counted on here, whatever this machine's clock says.
   const began = new WeakMap();
@@ -73,22 +72,4 @@
     event.target.replaceChildren();
     if (inside) document.getElementById(opener)?.focus();
   }, true);
-
-  // What the reader has opened or scrolled in a part stays so when the part is replaced.
-  const kept = new WeakMap();
-  document.addEventListener("htmx:oobBeforeSwap", (event) => {
-    const target = event.detail.target;
-    const opened = [...target.querySelectorAll("details[id][open]")].map((one) => one.id);
-    const scrolled = [...target.querySelectorAll("[id]")].filter((one) => one.scrollTop).map((one) => [one.id, one.scrollTop]);
-    const focused = target.contains(document.activeElement) ? document.activeElement.id : "";
-    kept.set(target, { opened, scrolled, focused });
-  });
-  document.addEventListener("htmx:oobAfterSwap", (event) => {
-    const state = kept.get(event.detail.target);
-    if (!state) return;
-    const find = (id) => document.getElementById(id);
-    for (const id of state.opened) if (find(id)) find(id).open = true;
-    for (const [id, top] of state.scrolled) if (find(id)) find(id).scrollTop = top;
-    if (state.focused) find(state.focused)?.focus({ preventScroll: true });
-  });
 })();

@@ -50,13 +50,21 @@
     setTimeout(() => { label.textContent = before; }, 2000);
   });
 
-  // What was unfolded stays so when its place is drawn anew.
-  let unfolded = [];
+  // What was unfolded, scrolled or focused stays so when its place is drawn anew.
+  let kept = { opened: [], scrolled: [], focused: null };
+  const drawnAnew = (one) => (one?.id && !one.isConnected ? document.getElementById(one.id) : null);
   document.addEventListener("htmx:beforeSwap", () => {
-    unfolded = [...document.querySelectorAll("details[id][open]")].map((details) => details.id);
+    const scrolled = [...document.querySelectorAll("[id]")].filter((one) => one.scrollTop);
+    kept = {
+      opened: [...document.querySelectorAll("details[id][open]")],
+      scrolled: scrolled.map((one) => [one, one.scrollTop]),
+      focused: document.activeElement,
+    };
   });
   document.addEventListener("htmx:afterSwap", () => {
-    for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
+    for (const one of kept.opened) drawnAnew(one)?.setAttribute("open", "");
+    for (const [one, top] of kept.scrolled) if (drawnAnew(one)) drawnAnew(one).scrollTop = top;
+    drawnAnew(kept.focused)?.focus({ preventScroll: true });
   });
 
   document.addEventListener("htmx:beforeRequest", (event) => {
