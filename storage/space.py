@@ -75,11 +75,14 @@ class SpaceBook:
             Thread(target=self._learn, args=(folder,), name="space", daemon=True).start()
 
     def _learn(self, folder: str) -> None:
-        space = self._ask(folder)
-        with self._news:
-            self._known[folder] = (time.monotonic(), space)
-            self._asking.discard(folder)
-            self._news.notify_all()
+        space = None
+        try:
+            space = self._ask(folder)
+        finally:  # whatever went wrong, the folder can be asked again
+            with self._news:
+                self._known[folder] = (time.monotonic(), space)
+                self._asking.discard(folder)
+                self._news.notify_all()
 
 
 _book = SpaceBook()

@@ -78,7 +78,8 @@ def test(report: Report, env: dict[str, str], missing: list[Program], *, everyth
         report.not_run.append("slow tests, and everything on PostgreSQL: make test-all runs them")
     elif POSTGRES.is_there():
         with private_postgres() as url:
-            command = (*pytest, markers(absent), *(f"--ignore=tests/{room}" for room in WITHOUT_DATABASE))
+            rooms = (f"--ignore=tests/{room}" for room in WITHOUT_DATABASE)
+            command = (*pytest, markers(["once", *absent]), *rooms)
             report.run("pytest on PostgreSQL", command, quiet=False, env={**env, "DATABASE_URL": url})
     else:
         report.not_run.append(POSTGRES.why_skipped())

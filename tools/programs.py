@@ -43,8 +43,9 @@ def _has_postgres() -> bool:
 
 
 PROGRAMS = (
-    Program("Chromium", "chromium", "browser tests", "browser", _on_path("chromium", "chromium-browser")),
+    Program("Chromium", "chromium", "browser tests", "browser", _on_path("chromium")),
     Program("Redis", "redis-server", "tests of the whole console", "stack", _has_redis),
+    Program("curl", "curl", "the README's session, and downloads gone on with", "", _on_path("curl")),
     Program("proot", "proot", "engine tests under proot", "", _on_path("proot")),
 )
 POSTGRES = Program("PostgreSQL", "postgresql", "everything on PostgreSQL", "postgres", _has_postgres)

@@ -22,7 +22,7 @@ CHROMIUM = shutil.which("chromium")
 SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
 THEMES: tuple[Any, ...] = ("light", "dark")
 LANGUAGES = {"zh": "zh-CN", "en": "en-GB"}
-SETTLE_MS = 700  # until parts that a page loads after itself are there
+SETTLE_MS = 700  # until parts that a page loads after itself are there, and drawn
 
 
 def main(only: str, folder: Path) -> int:

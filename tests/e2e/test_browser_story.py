@@ -18,6 +18,8 @@ from tests.e2e.stack import Console
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.stack,
+    pytest.mark.once,
+    pytest.mark.slow,
     pytest.mark.timeout(300),
     pytest.mark.skipif(CHROMIUM is None, reason="no /usr/bin/chromium here"),
 ]

@@ -17,7 +17,7 @@ from tests.e2e.browser import CHROMIUM, signed_in_page
 from tests.e2e.readers import SlowReaders, signed_address
 from tests.e2e.stack import Console, wait_until
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.once, pytest.mark.timeout(240)]
 
 ODD = r"""printf 'a\xff\xfe\x00b\n'
 python3 -c "import sys; sys.stdout.write('汉' * 5000 + '\n')"

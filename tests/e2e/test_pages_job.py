@@ -18,7 +18,7 @@ from teams.models import User
 from tests.e2e.browser import in_browser, signed_in_page
 from tests.factories import make_job, make_pool, make_team, make_user
 
-pytestmark = in_browser
+pytestmark = [*in_browser, pytest.mark.slow]
 POLL_MS = 2000
 
 

@@ -21,7 +21,7 @@ from teams.models import User
 from tests.e2e.browser import in_browser, signed_in_page
 from tests.factories import make_image, make_job, make_pool, make_team, make_user, make_zone
 
-pytestmark = in_browser
+pytestmark = [*in_browser, pytest.mark.slow]
 ODD = '训练-🚀 "q" <img src=x onerror=alert(1)> ../../x (1)'
 POLL_MS = 3000
 
