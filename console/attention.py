@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from jobs.models import Attempt, Job
 from jobs.querysets import JobQuerySet
+from jobs.reading import waiting_since
 from jobs.reasons import reasons_read
 from jobs.states import State
 from jobs.texts import duration_text, gpus_text, reason_text, step_label
@@ -138,14 +139,15 @@ def _failed_note(job: Job) -> Note:
 
 def _waiting(jobs: JobQuerySet, now: datetime) -> Group:
     """Those that wait the longest come first."""
-    found = jobs.waiting().filter(eligible_at__lte=now - LONG_WAIT)
-    rows = list(found.order_by("eligible_at", "pk")[: MOST + 1])
+    old = jobs.waiting().filter(created_at__lte=now - LONG_WAIT)
+    found = old.annotate(waiting_since=waiting_since()).filter(waiting_since__lte=now - LONG_WAIT)
+    rows = list(found.order_by("waiting_since", "pk")[: MOST + 1])
     reasons = reasons_read(rows[:MOST])
 
-    def note(job: Job) -> Note:
+    def note(job: Any) -> Note:
         reason = reasons[job.pk]
         why = reason_text(reason.code, reason.data) if reason else _("Starts in a moment.")
-        values = {"span": _span(job.eligible_at, now), "why": why}
+        values = {"span": _span(job.waiting_since, now), "why": why}
         return _job_note(job, _("Waiting for %(span)s. %(why)s") % values)
 
     return _jobs("waiting", rows, note)

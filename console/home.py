@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Q
 from django.utils import timezone
@@ -14,6 +15,7 @@ from console.attention import Scope, placed_at
 from jobs.findings import Reason
 from jobs.models import Job
 from jobs.querysets import JobQuerySet
+from jobs.reading import waiting_since
 from jobs.reasons import reasons_read
 from jobs.states import LIVE, State
 from jobs.texts import reason_text, state_label, step_label
@@ -73,7 +75,12 @@ def ended_jobs(scope: Scope) -> JobQuerySet:
 
 def rows_read(jobs: JobQuerySet, most: int) -> list[Row]:
     """The newest of the jobs as rows, with the reasons of those that wait."""
-    found = list(jobs.light().shown().annotate(placed=placed_at()).order_by("-pk")[:most])
+    found = list(
+        jobs.light()
+        .shown()
+        .annotate(placed=placed_at(), waiting_since=waiting_since())
+        .order_by("-pk")[:most]
+    )
     reasons = reasons_read([job for job in found if job.state == State.QUEUED])
     now = timezone.now()
     return [
@@ -88,13 +95,12 @@ def rows_read(jobs: JobQuerySet, most: int) -> list[Row]:
     ]
 
 
-def _lasting(job: Job, now: datetime) -> Lasting | None:
+def _lasting(job: Any, now: datetime) -> Lasting | None:
     """How long it has been in its state; once it has ended, how long it ran."""
     if job.state == State.QUEUED:
-        return Lasting.of(job.eligible_at, None, now)
+        return Lasting.of(job.waiting_since, None, now)
     if job.state == State.DEPLOYING:
-        since = job.placed  # type: ignore[attr-defined]  # annotated
-        return Lasting.of(since, None, now) if since else None
+        return Lasting.of(job.placed, None, now) if job.placed else None
     return Lasting.of(job.started_at, job.ended_at, now) if job.started_at else None
 
 

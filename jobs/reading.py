@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from images.models import Image
@@ -20,7 +21,7 @@ from jobs.facts import (
     VolumeFacts,
     WaitingFacts,
 )
-from jobs.models import Job, WaitingTotal
+from jobs.models import Job, JobEvent, WaitingTotal
 from jobs.rules import flavor_of, spec_of
 from jobs.spec import JobSpec
 from jobs.states import State
@@ -173,3 +174,13 @@ def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, 
 def _landing(flavor_id: int, gpus: int, most: int) -> Sequence[IdleNode]:
     rows = Node.objects.landing(flavor_id, gpus, most).values_list("name", "pk", "idle")
     return [IdleNode(*row) for row in rows]
+
+
+def waiting_since() -> Case:
+    """Since when a job waits: since it last entered the queue. To be annotated to jobs under this name.
+
+    The history is asked only for jobs that have left the queue before: most never did.
+    """
+    back = JobEvent.objects.filter(job=OuterRef("pk"), code=State.QUEUED).order_by("-pk").values("at")[:1]
+    never_left = When(attempt=0, then=F("created_at"))
+    return Case(never_left, default=Coalesce(Subquery(back), F("created_at")))

@@ -315,7 +315,7 @@ class WaitingSerializer(serializers.Serializer[Job]):
     name = serializers.SerializerMethodField()
     priority = serializers.SerializerMethodField()
     total_gpus = serializers.IntegerField()
-    waiting_since = serializers.DateTimeField(source="created_at")
+    waiting_since = serializers.DateTimeField()
 
     def get_id(self, job: Job) -> str | None:
         return job.key if self._mine(job) else None

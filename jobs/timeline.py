@@ -54,11 +54,6 @@ def timeline(life: Life) -> tuple[Interval, ...]:
     return tuple(_stopped(list(_intervals(life)), life.stop_requested_at))
 
 
-def waiting_since(life: Life) -> datetime:
-    """Since when a job that waits now has waited: its creation, or the end of its last run."""
-    return next((run.ended_at for run in reversed(life.runs) if run.ended_at), life.created_at)
-
-
 def _intervals(life: Life) -> Iterator[Interval]:
     begin = life.created_at
     for run in life.runs:

@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import F, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from jobs.estimate import pool_state
 from jobs.facts import Facts
 from jobs.findings import Reason
-from jobs.models import Job, JobEvent, WaitingTotal
+from jobs.models import Job, WaitingTotal
 from jobs.queue import Decision, PoolState, WaitingClass, decide
-from jobs.reading import pool_facts
+from jobs.reading import pool_facts, waiting_since
 from jobs.states import Priority
 from pools.capacity import Shape
 from pools.models import Grant, Pool
@@ -97,10 +97,8 @@ def queue_read(*, pool: Pool, teams: Collection[int]) -> Queue:
 
 
 def _first_jobs(pool: Pool) -> QuerySet[Job]:
-    """The head of the queue; a job that came back to it has waited since then."""
-    back = JobEvent.objects.filter(job=OuterRef("pk"), code="queued").order_by("-pk").values("at")[:1]
     waiting = Job.objects.waiting().filter(pool=pool).light().select_related("creator", "flavor")
-    jobs: QuerySet[Job] = waiting.annotate(since=Coalesce(Subquery(back), "created_at"))
+    jobs: QuerySet[Job] = waiting.annotate(waiting_since=waiting_since())
     return jobs.order_by("priority", "pk")[:SHOWN_JOBS]
 
 
@@ -110,7 +108,7 @@ def _row(place: int, job: Job, reason: Reason | None, head: Ahead | None, now: d
         shape=job.shape,
         priority=Priority(job.priority),
         flavor=job.flavor.name,
-        since=job.since,  # type: ignore[attr-defined]  # annotated
+        since=job.waiting_since,  # type: ignore[attr-defined]  # annotated
         key=job.key,
         name=job.name,
         owner=job.creator.username,

@@ -16,6 +16,7 @@ from jobs.api.creating import HEADER, CreateParams, create_answer, estimate_answ
 from jobs.api.filters import CountsFilter, JobFilter, filtered
 from jobs.models import Job, JobEvent, Worker
 from jobs.querysets import LARGE_FIELDS
+from jobs.reading import waiting_since
 from jobs.serializers import (
     CountsSerializer,
     EstimateSerializer,
@@ -166,8 +167,9 @@ class PoolQueue(ListView):
         pool = get_object_or_404(Pool.objects.for_user(self.request.user), pk=self.kwargs["pk"])
         order = F("priority") * PRIORITY_STEP + F("pk")
         place = ExpressionWrapper(order, output_field=BigIntegerField())
-        waiting: QuerySet[Job] = Job.objects.waiting().light().filter(pool=pool).annotate(place=place)
-        return waiting
+        waiting = Job.objects.waiting().light().filter(pool=pool)
+        annotated: QuerySet[Job] = waiting.annotate(place=place, waiting_since=waiting_since())
+        return annotated
 
     def get_serializer_context(self) -> dict[str, Any]:
         teams = Membership.objects.filter(user=self.request.user.pk).values_list("team", flat=True)

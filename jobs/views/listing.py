@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from jobs.models import Job, JobTag
 from jobs.querysets import JobQuerySet
+from jobs.reading import waiting_since
 from jobs.states import State
 from jobs.texts import duration_forms, state_label
 from jobs.views.filters import JobFilter
@@ -77,7 +78,8 @@ def states(request: HttpRequest) -> HttpResponse:
     user, asked = signed_in(request), JobFilter.of(request.GET)
     keys = request.GET.get("keys", "").split(",")[:MOST_STATES]
     seen = dict(zip(keys, request.GET.get("seen", "").split(","), strict=False))
-    jobs = Job.objects.for_user(user).light().filter(key__in=keys).order_by("-pk")
+    jobs = Job.objects.for_user(user).light().filter(key__in=keys)
+    jobs = jobs.annotate(waiting_since=waiting_since()).order_by("-pk")
     rows = rows_of(jobs, user, asked, timezone.now())
     newest = request.GET.get("newest", "")
     news = _news(request, asked, newest)
@@ -107,8 +109,8 @@ def _page(jobs: JobQuerySet, before: int | None) -> list[Any]:
     if before is not None:
         jobs = jobs.filter(pk__lt=before)
     tags = Prefetch("tags", JobTag.objects.order_by("pk"))
-    rows = jobs.light().shown().select_related("creator", "team").prefetch_related(tags).order_by("-pk")
-    return list(rows[: PAGE_SIZE + 1])
+    rows = jobs.light().shown().select_related("creator", "team").prefetch_related(tags)
+    return list(rows.annotate(waiting_since=waiting_since()).order_by("-pk")[: PAGE_SIZE + 1])
 
 
 def _news(request: HttpRequest, asked: JobFilter, newest: str) -> int:

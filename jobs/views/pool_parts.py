@@ -14,7 +14,6 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -22,13 +21,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from jobs.occupancy import nodes_view, nodes_with_jobs_of
-from jobs.texts import PRIORITY_LABELS, reason_text
+from jobs.texts import PRIORITY_LABELS, duration_forms, reason_text
+from jobs.views.parts import Lasting, rendered
 from jobs.waiting import Waiting, queue_read
 from pools.models import Flavor, Node, NodeState, Pool
 from pools.picture import NodeView, Picture, Scale, picture, scale_of
 from pools.reading import SOON_DAYS
 from teams.models import Membership, User
-from teams.pages import NOT_CHANGED, digest, part_or_page, plain_id, signed_in, wants_part
+from teams.pages import NOT_CHANGED, part_or_page, plain_id, signed_in, wants_part
 
 NODES_OF_A_PAGE = 50
 MOST_LANDING = 128  # node ids in one address
@@ -56,11 +56,17 @@ def occupancy(request: HttpRequest, pk: int) -> HttpResponse:
 def queue(request: HttpRequest, pk: int) -> HttpResponse:
     user, pool = _asked(request, pk)
     waiting = queue_read(pool=pool, teams=_teams(user))
+    now = timezone.now()
     rows = [
-        {"row": row, "priority": PRIORITY_LABELS[row.priority.label_code], "reason": _why(row)}
+        {
+            "row": row,
+            "priority": PRIORITY_LABELS[row.priority.label_code],
+            "reason": _why(row),
+            "waited": Lasting.of(row.since, None, now),
+        }
         for row in waiting.rows
     ]
-    context = {"pool": pool, "queue": waiting, "rows": rows, "now": timezone.now()}
+    context = {"pool": pool, "queue": waiting, "rows": rows, "forms": duration_forms()}
     return _answer(request, "queue", context, {})
 
 
@@ -182,8 +188,7 @@ def _remembered(
 
 def _answer(request: HttpRequest, name: str, context: dict[str, Any], query: dict[str, str]) -> HttpResponse:
     """The part or the page; nothing for a part that is as its reader has it already."""
-    shown = render_to_string(f"jobs/pool/{name}.html#moving", context)  # without the request: no CSRF token
-    seen = digest(shown)
+    _html, seen = rendered(f"jobs/pool/{name}.html#moving", context)
     context = context | {"address": f"{request.path}?{urlencode({**query, 'seen': seen})}"}
     if not wants_part(request):
         return render(request, f"jobs/pool/{name}.html", context)

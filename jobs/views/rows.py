@@ -24,7 +24,7 @@ class Row:
     """`waited` and `ran` are None where there is no such time; `strays` says that the job has come to a
     state that the list was not asked for."""
 
-    job: Job
+    job: Any  # with `waiting_since`
     label: str
     look: str
     note: str
@@ -47,25 +47,26 @@ class Row:
     def version(self) -> str:
         """Changes with whatever the row shows, but for the time that the page counts on by itself."""
         job = self.job
-        times = (job.eligible_at, job.started_at, job.ended_at)
+        times = (job.waiting_since, job.started_at, job.ended_at)
         shown = (self.look, self.note, job.attempt, job.exit_code, self.may_stop, self.strays, times)
         return digest(repr(shown))
 
 
-def rows_of(jobs: Iterable[Job], user: User, asked: JobFilter, now: datetime) -> list[Row]:
+def rows_of(jobs: Iterable[Any], user: User, asked: JobFilter, now: datetime) -> list[Row]:
+    """Of jobs that were annotated with `waiting_since`."""
     admin = Membership.objects.filter(user=user, role=Role.ADMIN).values_list("team", flat=True)
     teams = set(admin)
     return [_row(job, job.creator_id == user.pk or job.team_id in teams, asked, now) for job in jobs]
 
 
-def _row(job: Job, mine: bool, asked: JobFilter, now: datetime) -> Row:
+def _row(job: Any, mine: bool, asked: JobFilter, now: datetime) -> Row:
     waits, began = job.state == State.QUEUED, job.started_at
     return Row(
         job=job,
         label=state_label(job.state, job.stopping),
         look="stopping" if job.stopping else job.state,
         note=reason_text(job.reason["code"], job.reason["data"]) if job.reason else "",
-        waited=Lasting.of(job.eligible_at, None, now) if waits else None,
+        waited=Lasting.of(job.waiting_since, None, now) if waits else None,
         ran=Lasting.of(began, job.ended_at, now) if began and not waits else None,
         log_rank=telling_rank(job),
         may_stop=mine and not job.finished and not job.stopping,

@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from jobs.models import Attempt, Job, Worker
 from jobs.querysets import JobQuerySet
+from jobs.reading import waiting_since
 from jobs.reasons import job_waiting
 from jobs.services import may_stop
 from jobs.states import DeployStep, State
 from jobs.texts import PHASE_LABELS, event_text, reason_text, state_label, step_label
-from jobs.timeline import Interval, Life, Phase, Run, timeline, waiting_since
+from jobs.timeline import Interval, Life, Phase, Run, timeline
 from jobs.views.parts import Lasting
 from jobs.views.rows import telling_rank
 from teams.models import User
@@ -27,8 +28,9 @@ UNFOLDED_WORKERS = 8
 
 
 def jobs_shown(user: User) -> JobQuerySet:
-    jobs: JobQuerySet = Job.objects.for_user(user).shown().select_related("creator", "team")
-    return jobs
+    jobs = Job.objects.for_user(user).shown().select_related("creator", "team")
+    annotated: JobQuerySet = jobs.annotate(waiting_since=waiting_since())
+    return annotated
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class Failure:
     worker: Worker | None
 
 
-def standing(job: Job, user: User) -> dict[str, Any]:
-    """Context of all that changes while a job lives, but for Workers and events."""
+def standing(job: Any, user: User) -> dict[str, Any]:
+    """Context of all that changes while a job of `jobs_shown` lives, but for Workers and events."""
     now = timezone.now()
     attempts = list(job.attempts.order_by("number"))
     waiting = job_waiting(job) if job.state == State.QUEUED and not job.stopping else None
@@ -59,7 +61,7 @@ def standing(job: Job, user: User) -> dict[str, Any]:
         "failure": _failure(job, attempts, reason) if failed else None,
         "place": waiting[0] if waiting else None,
         "waits_for": reason_text(waiting[1].code, waiting[1].data) if waiting and waiting[1] else "",
-        "waited": Lasting.of(waiting_since(life), None, now) if waiting else None,
+        "waited": Lasting.of(job.waiting_since, None, now) if waiting else None,
         "may_stop": not job.finished and not job.stopping and may_stop(user=user, job=job),
         "attempt": attempts[-1] if attempts else None,
     }

@@ -90,7 +90,7 @@ def test_long_waiting_jobs_with_the_reason_the_longest_first(client: Client, ali
     occupy(pool, [3, 3, 3, 3])
     for name, minutes in (("new", 29), ("long", 31), ("longest", 90)):
         job = make_job(alice, pool, gpus=8, name=name)
-        Job.objects.filter(pk=job.pk).update(eligible_at=ago(minutes=minutes))
+        Job.objects.filter(pk=job.pk).update(created_at=ago(minutes=minutes))
     said = groups(client)["waiting"]
     assert said.index("longest") < said.index("Waiting for 31 m")
     assert "Waiting for 1 h 30 m. Needs room for 1 Worker of 8 GPUs" in said
@@ -105,7 +105,7 @@ def test_why_each_of_several_waits(client: Client, alice: User, team: Team) -> N
     one = make_job(alice, crowded, gpus=8)
     two = make_job(alice, crowded, gpus=8)
     three = make_job(alice, paused)
-    Job.objects.update(eligible_at=ago(hours=1))
+    Job.objects.update(created_at=ago(hours=1))
     said = groups(client)["waiting"]
     assert "Waiting for 1 h 0 m. Starts in a moment." in said
     assert "Your team holds 8 of at most 12 GPUs" in said
@@ -211,7 +211,7 @@ def test_another_team_is_chosen_at_the_top(client: Client, alice: User, pool: Po
 def test_odd_names_and_gone_pools(client: Client, alice: User, pool: Pool) -> None:
     fail(make_job(alice, pool, name=ODD))
     waiting = make_job(alice, pool, gpus=8, workers=4, name=ODD)
-    Job.objects.filter(pk=waiting.pk).update(eligible_at=ago(hours=1))
+    Job.objects.filter(pk=waiting.pk).update(created_at=ago(hours=1))
     Pool.objects.filter(pk=pool.pk).update(retired_at=timezone.now())
     page = Page(client.get("/alerts/"))
     assert "<img src=x" not in page.source
@@ -228,13 +228,13 @@ def test_more_than_fit_are_said_to_be_more_at_the_same_cost(
     occupy(pool, [1])
     fail(make_job(alice, pool))
     waiting = make_job(alice, pool, gpus=8, workers=4)
-    Job.objects.filter(pk=waiting.pk).update(eligible_at=ago(hours=1))
+    Job.objects.filter(pk=waiting.pk).update(created_at=ago(hours=1))
     with django_assert_max_num_queries(18) as first:
         client.get("/alerts/")
     for _ in range(MOST):
         fail(make_job(alice, pool))
     make_job(alice, pool, gpus=4, workers=8)
-    Job.objects.filter(state=State.QUEUED).update(eligible_at=ago(hours=1))
+    Job.objects.filter(state=State.QUEUED).update(created_at=ago(hours=1))
     with django_assert_num_queries(len(first)):
         page = Page(client.get("/alerts/"))
     failed = next(e for e in page.all("section") if e.attrs.get("id") == "failed")

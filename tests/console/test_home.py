@@ -241,7 +241,7 @@ def test_it_costs_the_same_for_many_jobs_and_pools(
         fail(make_job(alice, pool))
         run(make_job(alice, pool))
         waiting = make_job(alice, pool, gpus=8, workers=4)
-        Job.objects.filter(pk=waiting.pk).update(eligible_at=timezone.now() - timedelta(hours=1))
+        Job.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - timedelta(hours=1))
 
     life(pool)
     with django_assert_max_num_queries(30) as first:

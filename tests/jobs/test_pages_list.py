@@ -251,7 +251,7 @@ def test_a_row_that_left_the_filter_is_marked(client: Client, alice: User, pool:
 def test_times_in_a_row(client: Client, alice: User, pool: Pool) -> None:
     now = timezone.now()
     waits, runs, ended, early = (make_job(alice, pool) for _ in range(4))
-    Job.objects.filter(pk=waits.pk).update(eligible_at=now - timedelta(minutes=5))
+    Job.objects.filter(pk=waits.pk).update(created_at=now - timedelta(minutes=5))
     Job.objects.filter(pk=runs.pk).update(
         state=State.RUNNING, started_at=now - timedelta(hours=2, minutes=14)
     )
@@ -269,7 +269,7 @@ def test_times_in_a_row(client: Client, alice: User, pool: Pool) -> None:
     assert (lasting(ended), lasting(early)) == ("1 m 30 s", "–")
     ticking = [e.text for e in page.all("span") if "data-elapsed" in e.attrs]
     assert len(ticking) == 2  # what has ended stands still
-    Job.objects.filter(pk=waits.pk).update(eligible_at=now + timedelta(hours=1))
+    Job.objects.filter(pk=waits.pk).update(created_at=now + timedelta(hours=1))
     page = Page(client.get("/jobs/"))
     assert lasting(waits) == "waiting 0 s"
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.timeline import Interval, Life, Phase, Run, timeline, waiting_since
+from jobs.timeline import Interval, Life, Phase, Run, timeline
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -78,8 +78,3 @@ def test_nothing_lasts_less_than_no_time() -> None:
     assert open_one.lasts(at(4)) == timedelta()
     assert open_one.lasts(at(14)) == timedelta(seconds=4)
     assert Interval(Phase.RUN, 1, at(10), at(12)).lasts(at(99)) == timedelta(seconds=2)
-
-
-def test_a_job_waits_since_its_last_run_ended() -> None:
-    assert waiting_since(Life(T0)) == T0
-    assert waiting_since(Life(T0, [Run(1, at(5), at(8), at(20))])) == at(20)
