@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -22,7 +22,7 @@ from jobs.vault import encrypt
 from pools.models import Pool
 from pools.services import pool_lock
 from teams.models import Membership, User
-from teams.services import is_team_admin
+from teams.roles import Role
 
 
 class RequestRefused(Exception):
@@ -145,9 +145,18 @@ def _frozen(spec: JobSpec, facts: Facts) -> dict[str, Any]:
 
 def may_stop(*, user: User, job: Job) -> bool:
     """The creator, while a member of the team, and the team's admins."""
-    if job.creator_id == user.pk:
-        return Membership.objects.filter(user=user, team=job.team_id).exists()
-    return is_team_admin(user=user, team=job.team)
+    return job.pk in may_stop_of(user=user, jobs=[job])
+
+
+def may_stop_of(*, user: User, jobs: Collection[Job]) -> set[int]:
+    """The ids of those of the jobs of which the same holds, in one query."""
+    memberships = Membership.objects.filter(user=user, team__in={job.team_id for job in jobs})
+    roles = dict(memberships.values_list("team", "role"))
+    return {
+        job.pk
+        for job in jobs
+        if job.team_id in roles and (job.creator_id == user.pk or roles[job.team_id] == Role.ADMIN)
+    }
 
 
 def job_stop(*, job: Job, actor: User) -> Job:

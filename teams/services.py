@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from teams.models import ApiToken, Membership, Team, User
+from teams.models import ApiToken, Team, User
 from teams.roles import Role
 
 USE_NOTED_EVERY = timedelta(minutes=5)  # so that a busy script does not write at every call
@@ -65,10 +65,6 @@ def team_of_session(*, teams: Sequence[Team], chosen: object) -> Team | None:
     if len(teams) == 1:
         return teams[0]
     return next((team for team in teams if team.pk == chosen), None)
-
-
-def is_team_admin(*, user: User, team: Team) -> bool:
-    return Membership.objects.filter(user=user, team=team, role=Role.ADMIN).exists()
 
 
 def admin_names(*, user: User, team: Team | None) -> list[str]:

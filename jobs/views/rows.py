@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from jobs.models import Job
+from jobs.services import may_stop_of
 from jobs.states import Priority, State
 from jobs.texts import reason_text, state_label
 from jobs.views.filters import JobFilter
 from jobs.views.parts import Lasting
-from teams.models import Membership, User
+from teams.models import User
 from teams.pages import digest
-from teams.roles import Role
 
 PRIORITY_MARKS = {Priority.HIGH: "high", Priority.LOW: "low"}
 
@@ -52,14 +52,13 @@ class Row:
         return digest(repr(shown))
 
 
-def rows_of(jobs: Iterable[Any], user: User, asked: JobFilter, now: datetime) -> list[Row]:
+def rows_of(jobs: Collection[Any], user: User, asked: JobFilter, now: datetime) -> list[Row]:
     """Of jobs that were annotated with `waiting_since`."""
-    admin = Membership.objects.filter(user=user, role=Role.ADMIN).values_list("team", flat=True)
-    teams = set(admin)
-    return [_row(job, job.creator_id == user.pk or job.team_id in teams, asked, now) for job in jobs]
+    stoppable = may_stop_of(user=user, jobs=jobs)
+    return [_row(job, job.pk in stoppable, asked, now) for job in jobs]
 
 
-def _row(job: Any, mine: bool, asked: JobFilter, now: datetime) -> Row:
+def _row(job: Any, stoppable: bool, asked: JobFilter, now: datetime) -> Row:
     waits, began = job.state == State.QUEUED, job.started_at
     return Row(
         job=job,
@@ -69,7 +68,7 @@ def _row(job: Any, mine: bool, asked: JobFilter, now: datetime) -> Row:
         waited=Lasting.of(job.waiting_since, None, now) if waits else None,
         ran=Lasting.of(began, job.ended_at, now) if began and not waits else None,
         log_rank=telling_rank(job),
-        may_stop=mine and not job.finished and not job.stopping,
+        may_stop=stoppable and not job.finished and not job.stopping,
         strays=bool(asked.state) and asked.state != job.state,
     )
 

@@ -15,7 +15,11 @@ from django.utils import timezone
 from jobs.findings import Reason
 from jobs.lifecycle import move
 from jobs.models import Job
+from jobs.reading import waiting_since
+from jobs.services import may_stop
 from jobs.states import Priority, State
+from jobs.views.filters import JobFilter
+from jobs.views.rows import rows_of
 from pools.models import Pool
 from teams.models import Team, User
 from tests.factories import make_job, make_pool, make_team, make_user
@@ -297,6 +301,23 @@ def test_only_who_may_stop_is_offered_it(client: Client, alice: User, pool: Pool
     assert not page.all("a", href=f"/jobs/{job.key}/stop/")
     client.force_login(make_user(team, admin=True))
     assert Page(client.get("/jobs/")).all("a", href=f"/jobs/{job.key}/stop/")
+
+
+def test_who_left_the_team_is_offered_no_stop(alice: User, pool: Pool, team: Team) -> None:
+    """The list offers what the service allows, for any job and reader."""
+    own, of_mate = make_job(alice, pool), make_job(make_user(team), pool)
+    people = [alice, make_user(team, admin=True), make_user(make_team(), admin=True)]
+    jobs = list(Job.objects.annotate(waiting_since=waiting_since()).order_by("pk"))
+
+    def offered() -> list[list[bool]]:
+        rows = [rows_of(jobs, user, JobFilter(), timezone.now()) for user in people]
+        shown = [[row.may_stop for row in of_user] for of_user in rows]
+        assert shown == [[may_stop(user=user, job=job) for job in (own, of_mate)] for user in people]
+        return shown
+
+    assert offered() == [[True, False], [True, True], [False, False]]
+    alice.memberships.all().delete()
+    assert offered() == [[False, False], [True, True], [False, False]]
 
 
 def test_one_gpu_is_no_plural(client: Client, alice: User, pool: Pool) -> None:
