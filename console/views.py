@@ -13,6 +13,7 @@ from console.attention import Scope, attention_read
 from console.home import SHOWN_JOBS, ended_jobs, live_jobs, moving_read, rows_read, tiles_read
 from jobs.texts import duration_forms
 from teams.pages import NOT_CHANGED, chosen_team, fresh, part, signed_in
+from teams.services import admin_names
 
 SHOWN_RECENT = 6
 
@@ -23,10 +24,12 @@ SHOWN_RECENT = 6
 def home(request: HttpRequest) -> HttpResponse:
     scope = _scope(request)
     tiles = tiles_read(scope)
+    moving = moving_read(scope, live_jobs(scope))
     context = {
         "tiles": tiles,
         "is_new": not any(tile.mine for tile in tiles),
-        "moving": moving_read(scope, live_jobs(scope)),
+        "moving": moving,
+        "admins": [] if moving.pools else admin_names(user=scope.user, team=scope.team),
         "recent": rows_read(ended_jobs(scope), SHOWN_RECENT),
         "attention": attention_read(scope, mine=True),
         "forms": duration_forms(),

@@ -18,7 +18,6 @@ from pools.models import Grant, Pool
 from pools.reading import PoolNumbers
 from storage.models import VolumeGrant
 from teams.models import Membership, User
-from teams.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +77,6 @@ class Offer:
             not_for_jobs=sum(not for_jobs for for_jobs, _here in found),
             other_zone=sum(for_jobs and not here for for_jobs, here in found),
         )
-
-    @cached_property
-    def team_admins(self) -> Sequence[str]:
-        """Whom to ask."""
-        admins = Membership.objects.filter(team__in=[t.pk for t in self.teams], role=Role.ADMIN)
-        return sorted(set(admins.values_list("user__username", flat=True)))
 
     @cached_property
     def volumes(self) -> Sequence[VolumeGrant]:

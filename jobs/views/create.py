@@ -24,6 +24,7 @@ from jobs.services import PromiseBroken, RequestRefused, job_estimate
 from jobs.texts import promise_broken_text
 from teams.models import User
 from teams.pages import NOT_CHANGED, chosen_team, digest, fresh, part, plain_id, signed_in
+from teams.services import admin_names
 
 ONLY_LOOKS = ("look", "add_row")  # buttons that work without JavaScript and create nothing
 OF_THE_PAGE = ("csrfmiddlewaretoken", "promise", "seen", "tried", "shown_team", "shown_pool")
@@ -122,8 +123,11 @@ def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Any]) -> Ht
 
 
 def _page(request: HttpRequest, form: JobForm, told: Told, status: int = 200) -> HttpResponse:
+    offer = form.offer
+    team = next((team for team in offer.teams if team.pk == offer.team), None)
     context = _shown(form) | {
         "told": told,
+        "admins": [] if offer.pools else admin_names(user=form.user, team=team),
         "recent": Job.objects.for_user(form.user).filter(creator=form.user).light()[:RECENT_JOBS],
     }
     return render(request, "jobs/create.html", context, status=status)

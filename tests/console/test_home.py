@@ -171,6 +171,21 @@ def test_without_a_pool_or_a_team(client: Client, alice: User) -> None:
     assert "You belong to no team yet" in home(lonely).source
 
 
+def test_who_has_no_pool_is_told_the_same_people_to_ask_everywhere(
+    client: Client, alice: User, team: Team
+) -> None:
+    other = make_team()
+    other.memberships.create(user=alice)
+    make_user(team, name="the-boss", admin=True)
+    make_user(other, name="boss-elsewhere", admin=True)
+    User.objects.filter(pk=make_user(team, name="boss-who-left", admin=True).pk).update(is_active=False)
+    client.post("/settings/team/", {"team": team.pk})
+    for address in ("/", "/pools/", "/jobs/create/"):
+        told = client.get(address).content.decode()
+        assert "or a team admin: the-boss." in told, address
+        assert "boss-" not in told.replace("the-boss", ""), address
+
+
 def test_strangers_see_nothing_of_it(alice: User, pool: Pool) -> None:
     fail(make_job(alice, pool, name="a secret"))
     run(job := make_job(alice, pool, name="another secret"))

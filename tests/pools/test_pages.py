@@ -140,7 +140,7 @@ def test_only_pools_of_the_chosen_team_or_else_of_all_teams_of_the_user(client, 
 
 
 def test_who_has_no_pool_is_told_whom_to_ask(client, team):
-    assert "Ask an administrator of the console." in text(client)
+    assert "To have it changed, ask an administrator." in text(client)
     make_user(team, name="the-boss", admin=True)
     make_user(make_team(), name="foreign-boss", admin=True)
     told = text(client)
