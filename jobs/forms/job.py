@@ -25,9 +25,10 @@ from jobs.states import Framework, Priority
 from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, finding_text
 from pools.reading import PoolNumbers
 from teams.models import User
+from teams.pages import plain_id
 
 MOST_ID = 2**62
-PLACE = re.compile(r"(place|paused)-(\d{1,9})")
+PLACE = re.compile(r"place-(\d{1,9})-([a-z_]{1,40})")
 TAG_BREAKS = re.compile(r"[,，\n]")
 
 
@@ -106,7 +107,7 @@ class JobForm(forms.Form):
     )
     stop_grace_seconds = _whole(gettext_lazy("Grace time when stopped (s)"), 0, rules.MOST_GRACE_SECONDS)
     token = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
-    promise = forms.CharField(required=False, max_length=20)
+    promise = forms.CharField(required=False, max_length=60)
     tried = forms.CharField(required=False, max_length=1)
 
     def __init__(
@@ -130,7 +131,7 @@ class JobForm(forms.Form):
     def promised(self) -> Promise:
         """What the page showed beside the button. Who was shown nothing is promised a start at once."""
         place = PLACE.fullmatch(self.cleaned_data.get("promise") or "")
-        return Promise(int(place[2]), place[1] == "paused") if place else Promise()
+        return Promise(int(place[1]), place[2]) if place else Promise()
 
     def accept(self, findings: Iterable[Finding]) -> None:
         """Takes the errors for which the request was refused, each to its field or row, to be marked."""
@@ -265,9 +266,9 @@ class JobForm(forms.Form):
         for row in self.mount_rows:
             if row.empty:
                 continue
-            if row.left.isdecimal() and 0 < int(row.left) < MOST_ID:
+            if volume := plain_id(row.left):
                 row.at = len(mounts)
-                mounts.append(MountSpec(int(row.left), row.right.strip()))
+                mounts.append(MountSpec(volume, row.right.strip()))
             else:
                 row.errors.append(_("Choose a volume, or empty the mount path."))
         return tuple(mounts)
