@@ -1,5 +1,6 @@
 """All settings, read from the environment once. Times are seconds, sizes bytes, unless the name says else."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from console import secret_files
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
+env.ENVIRON = {name: value for name, value in os.environ.items() if value}  # empty is not set
 
 DATA_DIR = Path(env.str("DATA_DIR", str(BASE_DIR / "var"))).resolve()
 DEBUG = env.bool("DEBUG", False)
@@ -195,7 +197,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "ENUM_NAME_OVERRIDES": {"JobState": "jobs.models.STATE_LABELS", "NodeState": "pools.models.NodeState"},
 }
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 2**20
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 2**20  # well above what the rules allow, so that they can say what is wrong
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 API_TOKEN_DAYS = env.int("API_TOKEN_DAYS", 90)
 
 # Celery: results are ignored, hints may be lost, late acknowledgement never matters: the tick repairs.

@@ -30,11 +30,10 @@ class QueuePlace:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What somebody was shown before they agreed: a start at once, or else a place in the queue, of a pool
-    that was paused or was not."""
+    """What somebody was shown before they agreed: a start at once, or else a place in the queue and why."""
 
     position: int | None = None  # None: starts at once
-    paused: bool = False
+    reason: str = ""  # a code; for want of room is the best of them
 
     def kept_by(self, judged: Estimate) -> bool:
         """Whether a request that is judged so does at least as well."""
@@ -42,7 +41,7 @@ class Promise:
             return True
         if self.position is None or judged.queue is None or judged.queue.position > self.position:
             return False
-        return self.paused or judged.reason is None or judged.reason.code != "pool_paused"
+        return judged.reason is None or judged.reason.code in (self.reason, "capacity")
 
 
 @dataclass(frozen=True, slots=True)

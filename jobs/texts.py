@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_
 
 from jobs.estimate import Estimate
 from jobs.models import STATE_LABELS
+from jobs.querysets import MOST_COUNTED
 from jobs.states import DeployStep, Framework, State
 from jobs.timeline import Phase
 
@@ -211,6 +212,11 @@ def promise_broken_text(judged: Estimate, *, shown: bool) -> str:
         text = _("This would not start at once but queue at place %(n)s. %(reason)s")
     told = text % {"n": place, "reason": reason}
     return f"{told} " + _("Nothing was created yet; press the button again if that is all right.")
+
+
+def count_text(jobs: int) -> str:
+    """A number of jobs that was counted up to the bound."""
+    return f"{MOST_COUNTED - 1}+" if jobs >= MOST_COUNTED else str(jobs)
 
 
 def gpus_text(gpus: int) -> str:

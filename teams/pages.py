@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -80,6 +81,14 @@ def address_back(request: HttpRequest, asked: str, otherwise: str) -> str:
     return asked if ours else otherwise
 
 
+def current_path(request: HttpRequest) -> str:
+    """The address, without its host, of the page on which htmx asks; empty for whatever is none of ours."""
+    try:
+        return request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # django-htmx
+    except ValueError:  # no address at all
+        return ""
+
+
 def plain_id(text: str | None) -> int | None:
     """The number that an address names; None for whatever no row can have."""
     well_formed = text and text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
@@ -95,6 +104,20 @@ def wants_part(request: HttpRequest) -> bool:
     """Whether htmx asks for a part. Going back in history wants a whole page, as a link does."""
     headers = request.headers
     return "HX-Request" in headers and "HX-History-Restore-Request" not in headers
+
+
+def posted(otherwise: str) -> Callable[[View], View]:
+    """A view that only a form leads to: whoever comes by its address alone, after signing in or from another
+    language, is sent to the page named `otherwise`."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            return view(request, *args, **kwargs) if request.method == "POST" else redirect(otherwise)
+
+        return inner
+
+    return decorate
 
 
 def fresh(view: View) -> View:

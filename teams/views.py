@@ -14,11 +14,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
 from teams.forms import PreferencesForm, TokenForm
 from teams.models import User
-from teams.pages import SESSION_TEAM, THEME_COOKIE, address_back, signed_in, teams_of
+from teams.pages import SESSION_TEAM, THEME_COOKIE, address_back, posted, signed_in, teams_of
 from teams.services import preferences_save, token_create, token_revoke
 
 COOKIE_SECONDS = 365 * 24 * 3600
@@ -36,7 +36,7 @@ def preferences_remember(answer: HttpResponse, *, language: str | None, theme: s
             answer.delete_cookie(name, samesite="Lax")
 
 
-@require_POST
+@posted("settings")
 def preferences(request: HttpRequest) -> HttpResponse:
     """Language and theme, also of somebody who has not signed in."""
     form = PreferencesForm(request.POST)
@@ -51,7 +51,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_POST
+@posted("home")
 def team_switch(request: HttpRequest) -> HttpResponse:
     """Shows the things of another team, or of all; a team that is not the person's is a 404."""
     asked = request.POST.get("team", "")
@@ -76,7 +76,7 @@ def settings_page(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @never_cache
-@require_POST
+@posted("settings")
 def token_new(request: HttpRequest) -> HttpResponse:
     """Makes a token; the page that follows shows it, once."""
     user = signed_in(request)
@@ -98,7 +98,7 @@ def token_new(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_POST
+@posted("settings")
 def token_end(request: HttpRequest, pk: int) -> HttpResponse:
     if token_revoke(user=signed_in(request), token_id=pk):
         messages.success(request, _("The token was revoked."))

@@ -130,9 +130,10 @@ def _gone(offer: Offer, spec: JobSpec, job: Job, values: Values) -> Iterator[str
     """Takes out what can no longer be chosen."""
     frozen = job.frozen
     if offer.pool is None:
-        yield _("The resource pool %(name)s cannot be used any more; choose another.") % {
-            "name": frozen["pool"]["name"]
-        }
+        yield _(
+            "The resource pool %(name)s cannot be used any more; "
+            "choose another, and with it image and volumes."
+        ) % {"name": frozen["pool"]["name"]}
         return
     if spec.spec and all(card.spec.id != spec.spec for card in offer.cards):
         values["spec"] = [""]

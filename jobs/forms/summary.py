@@ -100,10 +100,10 @@ class Summary:
         """What the page shows beside the button, for the form to send back; see `JobForm.promised`."""
         if self.outlook == Outlook.NOW:
             return "now"
-        if self.outlook != Outlook.QUEUE or self.estimate.queue is None:
+        queue, reason = self.estimate.queue, self.estimate.reason
+        if self.outlook != Outlook.QUEUE or queue is None or reason is None:
             return ""
-        paused = self.estimate.reason is not None and self.estimate.reason.code == "pool_paused"
-        return f"{'paused' if paused else 'place'}-{self.estimate.queue.position}"
+        return f"place-{queue.position}-{reason.code}"
 
 
 def summary_of(form: JobForm) -> Summary:

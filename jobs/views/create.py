@@ -79,8 +79,8 @@ def restored(request: HttpRequest, typed: QueryDict, notice: str, status: int = 
             typed.pop(name, None)
         typed["token"] = str(uuid4())
         notice = _(
-            "This form was filled in by somebody else, before you signed in. Its private values are left out; "
-            "nothing was created."
+            "This form was filled in by somebody else, before you signed in. "
+            "Its private values are left out; nothing was created."
         )
     return _page(request, JobForm(user, typed), Told(notices=[notice]), status)
 
@@ -138,6 +138,8 @@ def _page(request: HttpRequest, form: JobForm, told: Told, status: int = 200) ->
 def estimate(request: HttpRequest) -> HttpResponse:
     """The summary, the numbers on the spec cards and the notes at the fields; after a change of team or pool
     also what these offer. Nothing to swap while all is as the page has it."""
+    if _typed_by_another(signed_in(request), request.POST):
+        return HttpResponse(status=401)  # whoever looks at the form is signed out
     form = JobForm(signed_in(request), request.POST)
     offer = form.offer
     team_changed = request.POST.get("shown_team", "") != str(offer.team or "")

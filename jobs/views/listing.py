@@ -15,7 +15,7 @@ from jobs.models import Job, JobTag
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
 from jobs.states import State
-from jobs.texts import duration_forms, state_label
+from jobs.texts import count_text, duration_forms, state_label
 from jobs.views.filters import JobFilter
 from jobs.views.rows import Poll, rows_of
 from pools.models import Grant, Pool
@@ -24,7 +24,6 @@ from teams.pages import NOT_CHANGED, chosen_team, part, part_or_page, signed_in,
 
 PAGE_SIZE = 20
 MOST_STATES = 100  # rows in one question for states
-MOST_COUNTED = 1000
 MOST_CHOICES = 200
 POLL_HTTP_STOP = 286  # htmx's word for “do not ask again”
 
@@ -35,7 +34,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     """Newest first; the next page begins after the last row of this one, so new jobs shift nothing."""
     user, asked = signed_in(request), JobFilter.of(request.GET)
     all_jobs, found = _found(request, asked)
-    before = _border(request.GET.get("before", ""))
+    before = _border(user, request.GET.get("before", ""))
     jobs = _page(found.filter(state=asked.state) if asked.state else found, before)
     more, jobs = jobs[PAGE_SIZE:], jobs[:PAGE_SIZE]
     rows = rows_of(jobs, user, asked, timezone.now())
@@ -100,9 +99,11 @@ def _found(request: HttpRequest, asked: JobFilter) -> tuple[JobQuerySet, JobQuer
     return jobs, asked.but_state(jobs, user, viewer_zone(request), timezone.now())
 
 
-def _border(before: str) -> int | None:
-    """None where there is no such job: the first page."""
-    return Job.objects.filter(key=before).values_list("pk", flat=True).first() if before else None
+def _border(user: User, before: str) -> int | None:
+    """None where there is no such job of the user: the first page."""
+    return (
+        Job.objects.for_user(user).filter(key=before).values_list("pk", flat=True).first() if before else None
+    )
 
 
 def _page(jobs: JobQuerySet, before: int | None) -> list[Any]:
@@ -115,7 +116,7 @@ def _page(jobs: JobQuerySet, before: int | None) -> list[Any]:
 
 def _news(request: HttpRequest, asked: JobFilter, newest: str) -> int:
     """How many jobs that are asked for are younger than the youngest on the screen."""
-    border = _border(newest)
+    border = _border(signed_in(request), newest)
     if border is None:
         return 0
     _all_jobs, found = _found(request, asked)
@@ -125,13 +126,13 @@ def _news(request: HttpRequest, asked: JobFilter, newest: str) -> int:
 
 def _tabs(found: JobQuerySet, asked: JobFilter) -> list[dict[str, Any]]:
     """The filters by state, each with its number of jobs, up to a bound; the empty state stands for all."""
-    counts = {str(s): found.filter(state=s).order_by()[:MOST_COUNTED].count() for s in State}
+    counts = {str(s): found.filter(state=s).counted() for s in State}
     numbers = {"": sum(counts.values()), **counts}
     return [
         {
             "state": state,
             "label": state_label(state) if state else "",
-            "count": f"{MOST_COUNTED - 1}+" if count >= MOST_COUNTED else str(count),
+            "count": count_text(count),
             "address": asked.with_(state=state).address(),
             "chosen": state == asked.state,
         }

@@ -28,7 +28,7 @@ from pools.models import Flavor, Node, NodeState, Pool
 from pools.picture import NodeView, Picture, Scale, picture, scale_of
 from pools.reading import SOON_DAYS
 from teams.models import Membership, User
-from teams.pages import NOT_CHANGED, part_or_page, plain_id, signed_in, wants_part
+from teams.pages import NOT_CHANGED, current_path, part_or_page, plain_id, signed_in, wants_part
 
 NODES_OF_A_PAGE = 50
 MOST_LANDING = 128  # node ids in one address
@@ -180,7 +180,7 @@ def _remembered(
 ) -> HttpResponse:
     """On the pool's page a choice goes into its address, so that a reload keeps it."""
     page = reverse("pool", args=[pool.pk])
-    here = request.htmx.current_url_abs_path or ""  # type: ignore[attr-defined]  # django-htmx
+    here = current_path(request)
     if answer.status_code == 200 and here.partition("?")[0] == page and "seen" not in request.GET:
         answer["HX-Replace-Url"] = f"{page}?{urlencode(query)}" if query else page
     return answer

@@ -18,14 +18,14 @@
     }
   };
   const forget = () => sessionStorage.removeItem(KEY);
-  const save = () => {
+  const save = (sent = false) => {
     const values = [...new FormData(form)].filter(([name]) => !OF_THE_PAGE.includes(name));
-    sessionStorage.setItem(KEY, JSON.stringify({ owner, values }));
+    sessionStorage.setItem(KEY, JSON.stringify({ owner, values, sent }));
   };
   let timer;
   form.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(save, SAVE_MS);
+    timer = setTimeout(save, SAVE_MS, false);
   });
   addEventListener("pagehide", () => {
     if (timer) save();
@@ -33,7 +33,7 @@
   form.addEventListener("submit", () => {
     clearTimeout(timer);
     timer = undefined;
-    forget(); // a form that is refused comes back with all of it
+    save(true); // the page of its job forgets it
   });
 
   // Puts values into the form as it is; answers the names of those that found no place.

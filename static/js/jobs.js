@@ -1,5 +1,6 @@
 // Pages of jobs: times that count on, the dialog before a stop, and the progress of a row.
 (() => {
+  const SENT_MS = 5000;
   // Times. What the server counted up to now is counted on here, whatever this machine's clock says.
   const began = new WeakMap();
   const write = (seconds) => {
@@ -44,6 +45,7 @@
     if (!form || event.submitter?.formMethod === "dialog") return;
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "yes";
+    setTimeout(() => delete form.dataset.sent, SENT_MS); // the way there may have come to nothing
   });
 
   // The progress opens below what opens it, and asks for news only while it is open.

@@ -43,6 +43,11 @@
     const button = event.target.closest("[data-copy]");
     if (!button) return;
     const from = document.querySelector(button.dataset.copy);
+    if (!navigator.clipboard) { // without TLS there is none: the reader copies what is selected
+      getSelection().selectAllChildren(from);
+      from.select?.();
+      return;
+    }
     await navigator.clipboard.writeText("value" in from ? from.value : from.textContent);
     const label = button.querySelector("span") || button;
     const before = label.textContent;
@@ -75,7 +80,12 @@
     const note = document.getElementById("offline");
     if (note) note.hidden = !shown;
   };
-  document.addEventListener("htmx:sendError", () => offline(true));
-  document.addEventListener("htmx:responseError", () => offline(true));
-  document.addEventListener("htmx:afterOnLoad", () => offline(false));
+  // What a page asks by itself is refused only where nobody is signed in any more, or the console is ill.
+  document.addEventListener("htmx:afterRequest", (event) => offline(!event.detail.successful));
+
+  // A draft that was sent has done its work once its job is there.
+  if (/^\/jobs\/jo-/.test(location.pathname)) {
+    const draft = sessionStorage.getItem("create-draft");
+    if (draft && JSON.parse(draft).sent) sessionStorage.removeItem("create-draft");
+  }
 })();

@@ -22,8 +22,9 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no /usr/bin/chromium here"),
 ]
 AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1" / "axe.min.js").read_text()
+# What a page asks for after itself is there.
 SETTLED = """() => !document.querySelector('.ty-room')
-    && (!document.getElementById('log') || document.querySelector('#log .ty-log'))"""  # what comes later is there
+    && (!document.getElementById('log') || document.querySelector('#log .ty-log'))"""
 GRAVE = ("serious", "critical")
 LOOKS = [(1440, "light", "en-GB"), (390, "dark", "zh-CN")]
 

@@ -260,7 +260,7 @@ def test_only_own_pools_count(client: Client, page: Page, pool: Pool) -> None:
     assert "There is no such resource pool for this team." in Page(answer).source
 
 
-@pytest.mark.parametrize("odd", [str(2**63), "-1", "x"])
+@pytest.mark.parametrize("odd", [str(2**63), "-1", "x", "9" * 5000, "²"])
 def test_odd_ids_are_no_accident(client: Client, page: Page, pool: Pool, odd: str) -> None:
     for name in ("team", "pool", "spec", "image", "flavor", "mount_volume"):
         sent = filled(page, pool, **{name: odd}) | {"custom": "on"} if name == "flavor" else {name: [odd]}

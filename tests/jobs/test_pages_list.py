@@ -40,6 +40,11 @@ def listed(client: Client, query: str = "") -> list[str]:
     return rows(Page(client.get(f"/jobs/{query}")))
 
 
+def bounded(monkeypatch: Any) -> None:
+    for module in ("querysets", "texts"):
+        monkeypatch.setattr(f"jobs.{module}.MOST_COUNTED", 3)
+
+
 def rows(page: Page) -> list[str]:
     """The names of the jobs in a list, from top to bottom."""
     links = [e for e in page.all("a") if re.fullmatch(r"/jobs/jo-\w+/", e.attrs.get("href") or "")]
@@ -184,7 +189,7 @@ def test_days_from_and_to_count_whole(client: Client, alice: User, pool: Pool) -
 
 
 def test_numbers_on_the_tabs_are_bounded(client: Client, alice: User, pool: Pool, monkeypatch: Any) -> None:
-    monkeypatch.setattr("jobs.views.listing.MOST_COUNTED", 3)
+    bounded(monkeypatch)
     for _ in range(4):
         make_job(alice, pool)
     shown = [

@@ -174,7 +174,7 @@ def test_what_starts_worse_than_it_was_shown_is_asked_again(
     again = Page(answer)
     assert "Things have changed: this would now queue at place 1." in again.by_id("changed").text
     assert again.fields()["description"] == ["kept"]
-    assert again.fields()["promise"] == ["place-1"]
+    assert again.fields()["promise"] == ["place-1-capacity"]
 
     make_job(alice, pool, gpus=8)  # somebody is faster once more
     assert signed_in.post(CREATE, again.fields()).status_code == 409
@@ -187,9 +187,22 @@ def test_what_got_better_is_created(signed_in: Client, pool: Pool, alice: User) 
     occupy(pool, [8, 8, 8, 8])
     ahead = make_job(alice, pool, gpus=8)
     sent = shown(signed_in, get(signed_in, ""), pool)
-    assert sent["promise"] == ["place-2"]
+    assert sent["promise"] == ["place-2-capacity"]
     signed_in.post(f"/jobs/{ahead.key}/stop/")
     assert signed_in.post(CREATE, sent).status_code == 303
+
+
+def test_another_reason_to_wait_is_worse_too(signed_in: Client, pool: Pool) -> None:
+    occupy(pool, [8, 8, 8, 8])
+    sent = shown(signed_in, get(signed_in, ""), pool)
+    assert sent["promise"] == ["place-1-capacity"]
+    pool.__class__.objects.update(paused=True)
+    answer = signed_in.post(CREATE, sent)
+    assert answer.status_code == 409
+    assert "The resource pool is paused." in Page(answer).by_id("changed").text
+    again = Page(answer).fields()
+    pool.__class__.objects.update(paused=False)
+    assert signed_in.post(CREATE, again).status_code == 303  # that got better
 
 
 @pytest.mark.parametrize("promise", ["", "place-", "place-x", "place--1", "maybe"])

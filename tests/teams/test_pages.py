@@ -111,6 +111,12 @@ def test_a_page_never_replaces_a_token(client: Client) -> None:
     assert Client(headers={"Authorization": f"Token {token}"}).get("/api/v1/me/").status_code == 200
 
 
+@pytest.mark.parametrize("address", ["", "tokens/", "team/", "preferences/", "tokens/1/revoke/"])
+def test_the_address_of_a_form_leads_to_its_page(client: Client, address: str) -> None:
+    client.force_login(make_user(make_team()))
+    assert client.get(f"/settings/{address}", follow=True).status_code == 200
+
+
 @pytest.mark.parametrize("name", ["", "   ", "x" * 81])
 def test_a_bad_name_makes_no_token(client: Client, name: str) -> None:
     client.force_login(make_user(make_team()))
