@@ -17,8 +17,8 @@ from jobs.models import Job
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
 from jobs.reasons import reasons_read
-from jobs.states import LIVE, State
-from jobs.texts import reason_text, state_label, step_label
+from jobs.states import LIVE, TERMINAL, State
+from jobs.texts import count_text, reason_text, state_label, step_label
 from jobs.views.parts import Lasting
 from pools.reading import PoolNumbers, pools_read
 from teams.pages import digest
@@ -29,12 +29,12 @@ SHOWN_POOLS = 6
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """How many jobs are in a state: the person's own, and all of the team."""
+    """How many jobs are in a state, up to a bound: the person's own, and all of the team."""
 
     state: str
     label: str
-    mine: int
-    team: int
+    mine: str
+    team: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,12 @@ class Row:
     detail: str
 
 
-def tiles_read(scope: Scope) -> list[Tile]:
-    mine = Count("pk", filter=Q(creator=scope.user))
-    rows = scope.jobs().order_by().values_list("state").annotate(mine=mine, team=Count("pk"))
-    counts = {state: (own, team) for state, own, team in rows}
-    return [Tile(s, state_label(s), *counts.get(s, (0, 0))) for s in map(str, State)]
+def tiles_read(scope: Scope, live: Mapping[str, tuple[int, int]]) -> list[Tile]:
+    """All states; `live` are the counts of those in which jobs live."""
+    mine, team = scope.jobs(mine=True), scope.jobs()
+    ended = {str(s): (mine.filter(state=s).counted(), team.filter(state=s).counted()) for s in TERMINAL}
+    counts = {**live, **ended}
+    return [Tile(s, state_label(s), *map(count_text, counts.get(s, (0, 0)))) for s in map(str, State)]
 
 
 def live_counts(scope: Scope) -> dict[str, tuple[int, int]]:

@@ -23,14 +23,14 @@ SHOWN_RECENT = 6
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     scope = _scope(request)
-    tiles = tiles_read(scope)
     moving = moving_read(scope, live_jobs(scope))
+    recent = rows_read(ended_jobs(scope), SHOWN_RECENT)
     context = {
-        "tiles": tiles,
-        "is_new": not any(tile.mine for tile in tiles),
+        "tiles": tiles_read(scope, moving.counts),
+        "is_new": not moving.rows and not recent,
         "moving": moving,
         "admins": [] if moving.pools else admin_names(user=scope.user, team=scope.team),
-        "recent": rows_read(ended_jobs(scope), SHOWN_RECENT),
+        "recent": recent,
         "attention": attention_read(scope, mine=True),
         "forms": duration_forms(),
     }
@@ -46,7 +46,7 @@ def home_live(request: HttpRequest) -> HttpResponse:
     moving = moving_read(scope, scope.jobs(mine=True).filter(key__in=keys))
     if request.GET.get("seen") == moving.digest:
         return HttpResponse(status=NOT_CHANGED)
-    context = {"moving": moving, "tiles": tiles_read(scope), "live": True}
+    context = {"moving": moving, "tiles": tiles_read(scope, moving.counts), "live": True}
     return render(request, "console/home.html#moving", context)
 
 

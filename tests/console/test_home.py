@@ -7,7 +7,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from jobs.findings import Reason
@@ -95,6 +97,29 @@ def test_counts_are_the_persons_and_the_teams_and_lead_to_the_list(
         assert (page.number(f"mine-{state}"), page.number(f"team-{state}")) == (mine, all_jobs)
     links = {e.attrs.get("href") for e in page.all("a")}
     assert {"/jobs/?state=failed&mine=1", "/jobs/?state=failed", "/jobs/create/"} <= links
+
+
+def test_counts_are_bounded_and_those_of_ended_jobs_read_only_when_something_changed(
+    client: Client, alice: User, pool: Pool, monkeypatch: Any
+) -> None:
+    for module in ("querysets", "texts"):
+        monkeypatch.setattr(f"jobs.{module}.MOST_COUNTED", 3)
+    for _ in range(4):
+        fail(make_job(alice, pool))
+    for _ in range(4):
+        make_job(alice, pool)
+    page = home(client)
+    for name in ("mine-failed", "team-failed", "mine-queued", "team-queued"):
+        assert page.by_id(name).text == "2+"
+    with CaptureQueriesContext(connection) as seen:
+        assert client.get(asked(page)).status_code == 204
+    counts = [query["sql"] for query in seen if "COUNT(" in query["sql"] and '"jobs_job"' in query["sql"]]
+    assert all("'queued'" in sql for sql in counts)
+    with CaptureQueriesContext(connection) as seen:
+        client.get(asked(page).split("&seen")[0])
+    ended = [query["sql"] for query in seen if "COUNT(" in query["sql"] and "'failed'" in query["sql"]]
+    assert ended
+    assert all("LIMIT 3" in sql for sql in ended)
 
 
 def test_my_jobs_with_state_and_what_there_is_to_say(
@@ -259,7 +284,7 @@ def test_it_costs_the_same_for_many_jobs_and_pools(
         Job.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - timedelta(hours=1))
 
     life(pool)
-    with django_assert_max_num_queries(30) as first:
+    with django_assert_max_num_queries(32) as first:
         page = home(client)
     for _ in range(3):
         life(pool)
@@ -268,5 +293,5 @@ def test_it_costs_the_same_for_many_jobs_and_pools(
         home(client)
     selected = "".join(query["sql"] for query in seen)
     assert re.findall(r' "jobs_job"\."(request|frozen|findings)"[,  ]', selected) == []
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(20):
         assert client.get(asked(page)).status_code == 200
