@@ -9,17 +9,24 @@ from typing import Any
 
 from django.db.models import Count, Min, OuterRef, QuerySet, Subquery, Sum
 from django.urls import reverse
-from django.utils import formats, timezone
+from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 
+from console.texts import (
+    OUT_OF_SERVICE,
+    TITLES,
+    deploying_text,
+    ending_text,
+    out_of_service_text,
+    paused_text,
+    waiting_text,
+)
 from jobs.models import Attempt, Job
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
 from jobs.reasons import reasons_read
 from jobs.states import State
-from jobs.texts import duration_text, gpus_text, reason_text, step_label
+from jobs.texts import reason_text
 from pools.models import Node, NodeState, Pool
 from pools.querysets import PoolQuerySet
 from pools.reading import SOON_DAYS
@@ -30,19 +37,6 @@ LONG_WAIT = timedelta(minutes=30)
 LONG_DEPLOY = timedelta(minutes=10)
 MOST = 20  # notes of one kind
 POOL_OF_NODE = ("flavor__pool", "flavor__pool__name")
-
-TITLES = {
-    "failed": gettext_lazy("Failed in the last 7 days"),
-    "waiting": gettext_lazy("Waiting for more than 30 minutes"),
-    "deploying": gettext_lazy("Deploying for more than 10 minutes"),
-    "paused": gettext_lazy("Paused resource pools"),
-    "out_of_service": gettext_lazy("Nodes out of service"),
-    "ending": gettext_lazy("Prepaid periods over or ending within 30 days"),
-}
-OUT_OF_SERVICE: dict[str, Callable[[int], str]] = {
-    NodeState.CORDONED: lambda n: ngettext("%(n)s node cordoned", "%(n)s nodes cordoned", n) % {"n": n},
-    NodeState.DOWN: lambda n: ngettext("%(n)s node down", "%(n)s nodes down", n) % {"n": n},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +139,9 @@ def _waiting(jobs: JobQuerySet, now: datetime) -> Group:
     reasons = reasons_read(rows[:MOST])
 
     def note(job: Any) -> Note:
-        reason = reasons[job.pk]
-        why = reason_text(reason.code, reason.data) if reason else _("Starts in a moment.")
-        values = {"span": _span(job.waiting_since, now), "why": why}
-        return _job_note(job, _("Waiting for %(span)s. %(why)s") % values)
+        return _job_note(job, waiting_text(job.waiting_since, now, reasons[job.pk]))
 
     return _jobs("waiting", rows, note)
-
-
-def _span(since: datetime, now: datetime) -> str:
-    return duration_text(int((now - since).total_seconds()))
 
 
 def placed_at() -> Subquery:
@@ -169,14 +156,12 @@ def _deploying(jobs: JobQuerySet, now: datetime) -> Iterable[Job]:
     return long
 
 
-def _deploying_note(job: Job, now: datetime) -> Note:
-    span = _span(job.placed, now)  # type: ignore[attr-defined]  # annotated
-    values = {"span": span, "step": step_label(job.deploy_step)}
-    return _job_note(job, _("Deploying for %(span)s; step: %(step)s.") % values)
+def _deploying_note(job: Any, now: datetime) -> Note:
+    return _job_note(job, deploying_text(job.placed, now, job.deploy_step))
 
 
 def _paused_note(pool: Pool) -> Note:
-    return Note(pool.name, pool_address(pool.pk), _("Running jobs go on; none starts."))
+    return Note(pool.name, pool_address(pool.pk), paused_text())
 
 
 def _out_of_service(pools: Sequence[Pool]) -> list[Note]:
@@ -186,19 +171,14 @@ def _out_of_service(pools: Sequence[Pool]) -> list[Note]:
         .annotate(n=Count("pk"), gpus=Sum("flavor__gpus_per_node"), first=Min("name"))
         .order_by("flavor__pool__name", "state")
     )
-    return [_pool_note(row, _out_of_service_text(row)) for row in rows]
+    return [
+        _pool_note(row, out_of_service_text(row["state"], row["n"], row["gpus"], row["first"]))
+        for row in rows
+    ]
 
 
 def _pool_note(row: Mapping[str, Any], text: str) -> Note:
     return Note(row["flavor__pool__name"], pool_address(row["flavor__pool"]), text, counts=row["n"])
-
-
-def _out_of_service_text(row: Mapping[str, Any]) -> str:
-    said = OUT_OF_SERVICE[row["state"]](row["n"])
-    values = {"nodes": said, "gpus": gpus_text(row["gpus"]), "name": row["first"]}
-    if row["n"] == 1:
-        return _("%(nodes)s (%(gpus)s): %(name)s.") % values
-    return _("%(nodes)s (%(gpus)s): %(name)s and others.") % values
 
 
 def _ending(pools: Sequence[Pool], today: date) -> Group:
@@ -213,13 +193,3 @@ def _ending(pools: Sequence[Pool], today: date) -> Group:
     )
     notes = [_pool_note(row, ending_text(row["n"], row["prepaid_until"], today)) for row in rows[:MOST]]
     return Group("ending", notes, more=len(rows) > MOST)
-
-
-def ending_text(nodes: int, until: date, today: date) -> str:
-    days = (until - today).days
-    values = {"n": nodes, "date": formats.date_format(until, "Y-m-d")}
-    if days < 0:
-        return ngettext("%(n)s node, ended on %(date)s.", "%(n)s nodes, ended on %(date)s.", nodes) % values
-    said = ngettext("%(n)s node until %(date)s", "%(n)s nodes until %(date)s", nodes) % values
-    left = ngettext("%(n)s day left", "%(n)s days left", days) % {"n": days} if days else _("ends today")
-    return _("%(nodes)s: %(left)s.") % {"nodes": said, "left": left}

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db.models import Count, Q
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from console.attention import Scope, placed_at
+from console.texts import why_text
 from jobs.findings import Reason
 from jobs.models import Job
 from jobs.querysets import JobQuerySet
@@ -107,8 +107,7 @@ def _lasting(job: Any, now: datetime) -> Lasting | None:
 
 def _detail(job: Job, reasons: Mapping[int, Reason | None]) -> str:
     if job.state == State.QUEUED:
-        reason = reasons[job.pk]
-        return reason_text(reason.code, reason.data) if reason else _("Starts in a moment.")
+        return why_text(reasons[job.pk])
     if job.state == State.FAILED and job.reason:
         return reason_text(job.reason["code"], job.reason["data"])
     return step_label(job.deploy_step).capitalize() if job.state == State.DEPLOYING else ""
