@@ -62,6 +62,8 @@ def worker_log(request: HttpRequest, key: str, rank: int) -> HttpResponse:
     jobs = Job.objects.for_user(signed_in(request)).light().select_related("pool")
     job = get_object_or_404(jobs, key=key)
     asked, offset = plain_id(request.GET.get("attempt")), plain_id(request.GET.get("offset"))
+    if request.GET.get("attempt") and asked is None:
+        raise Http404
     attempt = asked or job.attempt
     other = plain_id(request.GET.get("worker"))
     if other is not None:

@@ -45,6 +45,8 @@ def preferences(request: HttpRequest) -> HttpResponse:
     chosen = {name: form.chosen(name) for name in ("language", "theme")}
     if isinstance(request.user, User):
         preferences_save(user=request.user, **chosen)
+        if request.POST.get("next") == reverse("settings"):
+            messages.success(request, _("Saved."))
     answer = redirect(address_back(request, request.POST.get("next", ""), "/"))
     preferences_remember(answer, **chosen)
     return answer

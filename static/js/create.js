@@ -49,6 +49,15 @@
     document.getElementById("signed-out").hidden = status !== 401;
   });
   document.addEventListener("htmx:afterSettle", updated);
+
+  // What would come of the request is read out where it changes; a place that is itself replaced says nothing.
+  const outlook = () => document.querySelector("#summary .ty-outlook")?.textContent.trim() ?? "";
+  let said = outlook();
+  document.addEventListener("htmx:afterSettle", () => {
+    if (outlook() === said) return;
+    said = outlook();
+    document.getElementById("outlook-said").textContent = said;
+  });
   updated();
 
   // The switch is off limits unless the request allows RDMA; one that is on can always be put off.

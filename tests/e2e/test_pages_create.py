@@ -108,6 +108,36 @@ def test_an_ended_session_keeps_what_was_typed(page: Page, pool: Pool, alice: Us
     assert [v["name"] for v in Job.objects.get().request["env"]] == ["KEY"]
 
 
+def test_pages_say_so_when_they_are_told_nothing_any_more(page: Page, pool: Pool, alice: User) -> None:
+    make_job(alice, pool, gpus=8)
+    page.goto("/jobs/")
+    expect(page.locator("#offline")).to_be_hidden()
+    page.context.clear_cookies(name="sessionid")
+    expect(page.locator("#offline")).to_be_visible()
+
+
+def test_another_person_in_the_same_browser_gets_nothing_of_the_form(
+    page: Page, pool: Pool, alice: User
+) -> None:
+    bob = make_user(alice.memberships.get().team)
+    fill(page, pool, 1)
+    page.locator("[name=private_name]").fill("KEY")
+    page.locator("[name=private_value]").fill("sekret-4711")
+    page.context.clear_cookies()
+    other = page.context.new_page()
+    other.goto("/accounts/login/")
+    other.fill("#id_username", bob.username)
+    other.fill("#id_password", PASSWORD)
+    other.click("main button")
+    other.wait_for_url("**/")
+    expect(page.locator("#signed-out")).to_be_visible()
+    page.click(CREATE)
+    expect(page.get_by_text("filled in by somebody else")).to_be_visible()
+    expect(page.locator("[name=private_value]")).to_have_count(1)
+    assert "sekret" not in page.content()
+    assert not Job.objects.exists()
+
+
 def test_signing_in_anew_in_another_tab_is_enough(page: Page, pool: Pool, alice: User) -> None:
     fill(page, pool, 2)
     page.context.clear_cookies()

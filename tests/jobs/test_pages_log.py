@@ -133,7 +133,9 @@ def test_without_htmx_the_log_is_a_page(client: Client, job: Job, log: Path) -> 
     assert client.get(f"/jobs/{job.key}/workers/7/log/").status_code == 404
     assert client.get(f"/jobs/{job.key}/workers/0/log/?attempt=9").status_code == 404
     assert client.get(f"/jobs/{job.key}/workers/{10**30}/log/").status_code == 404
-    assert client.get(f"/jobs/{job.key}/workers/0/log/?offset=../../etc&attempt=x").status_code == 200
+    assert client.get(f"/jobs/{job.key}/workers/0/log/?offset=../../etc").status_code == 200
+    for attempt in ("x", "../../../../etc/passwd", "-1", "1e1", "9" * 5000):
+        assert client.get(f"/jobs/{job.key}/workers/0/log/", {"attempt": attempt}).status_code == 404
 
 
 @pytest.mark.django_db
