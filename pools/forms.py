@@ -1,4 +1,4 @@
-"""Forms by which admins describe zones, flavors, specs and nodes."""
+"""Forms by which admins describe zones, flavors, specs and nodes, and by which lists are filtered."""
 
 # Django's form and admin classes take no type arguments at run time.
 # mypy: disable-error-code="type-arg"
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from pools.models import Flavor, Network, Node, NodeState, WorkerSpec, Zone
@@ -217,3 +218,31 @@ def names_continue(flavor: Flavor, count: int) -> list[str]:
     used = (pattern.match(name) for name in flavor.nodes.values_list("name", flat=True))
     highest = max((int(found.group(1)) for found in used if found), default=0)
     return [f"{flavor.name}-{number}" for number in range(highest + 1, highest + count + 1)]
+
+
+class ZoneFilter(forms.Form):
+    """From the query of an address; a value that means nothing filters nothing."""
+
+    zone = forms.TypedChoiceField(
+        label=_("Availability zone"),
+        required=False,
+        coerce=int,
+        empty_value=None,
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    search = forms.CharField(
+        required=False,
+        max_length=300,
+        widget=forms.TextInput(attrs={"type": "search", "class": "form-control"}),
+    )
+
+    def __init__(self, data: QueryDict, zones: Sequence[Zone]) -> None:
+        super().__init__(data)
+        field: Any = self.fields["zone"]
+        field.choices = [("", _("All zones")), *[(zone.pk, zone.name) for zone in zones]]
+        self.is_valid()
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What filters, by field."""
+        return {name: value for name, value in self.cleaned_data.items() if value}

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from pools.forms import ZoneFilter
 from pools.models import Zone
 
 
-class VolumeFilter(forms.Form):
-    """From the query of the address; a value that means nothing filters nothing."""
-
-    zone = forms.TypedChoiceField(
-        label=_("Availability zone"),
-        required=False,
-        coerce=int,
-        empty_value=None,
-        widget=forms.Select(attrs={"class": "form-select"}),
-    )
-    search = forms.CharField(
-        label=_("Search volumes"),
-        required=False,
-        max_length=300,
-        widget=forms.TextInput(attrs={"type": "search", "class": "form-control"}),
-    )
-
+class VolumeFilter(ZoneFilter):
     def __init__(self, data: QueryDict, zones: Sequence[Zone]) -> None:
-        super().__init__(data)
-        field: Any = self.fields["zone"]
-        field.choices = [("", _("All zones")), *[(zone.pk, zone.name) for zone in zones]]
+        super().__init__(data, zones)
+        self.fields["search"].label = _("Search volumes")
         self.fields["search"].widget.attrs["placeholder"] = _("Volume, file system or mount path")
-        self.is_valid()
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """What filters, by field."""
-        return {name: value for name, value in self.cleaned_data.items() if value}

@@ -3,11 +3,14 @@ each folder is asked in a thread of its own, at most one at a time, and a page g
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Condition, Thread
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,12 @@ class SpaceBook:
         space = None
         try:
             space = self._ask(folder)
-        finally:  # whatever went wrong, the folder can be asked again
-            with self._news:
-                self._known[folder] = (time.monotonic(), space)
-                self._asking.discard(folder)
-                self._news.notify_all()
+        except Exception:  # whatever went wrong, the folder can be asked again
+            logger.exception("asking for the space beneath a folder failed")
+        with self._news:
+            self._known[folder] = (time.monotonic(), space)
+            self._asking.discard(folder)
+            self._news.notify_all()
 
 
 _book = SpaceBook()

@@ -24,44 +24,17 @@ from tests.factories import (
     make_pool,
     make_team,
     make_user,
-    make_volume,
     make_zone,
     occupy,
-    worker_spec,
 )
-from tests.jobs.pages import Page
+from tests.jobs.pages import CREATE, Page, filled
 
 pytestmark = pytest.mark.django_db
-CREATE = "/jobs/create/"
 
 
 @pytest.fixture
-def alice(team: Team) -> User:
-    return make_user(team)
-
-
-@pytest.fixture
-def pool(team: Team) -> Pool:
-    zone = make_zone(public_data="/srv/public")
-    pool = make_pool(team, zone=zone)
-    make_image(zone)
-    make_volume(zone, team)
-    return pool
-
-
-@pytest.fixture
-def page(client: Client, alice: User, pool: Pool) -> Page:
-    client.force_login(alice)
-    return Page(client.get(CREATE))
-
-
-def filled(page: Page, pool: Pool, /, **changed: Any) -> dict[str, Any]:
-    values = page.fields() | {
-        "spec": [str(worker_spec(pool, 2).pk)],
-        "command": ["echo hello"],
-        "name": ["a job"],
-    }
-    return values | {name: v if isinstance(v, list) else [v] for name, v in changed.items()}
+def pool(whole_pool: Pool) -> Pool:
+    return whole_pool
 
 
 def test_a_filled_form_becomes_a_job(client: Client, page: Page, pool: Pool) -> None:

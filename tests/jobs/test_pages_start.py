@@ -20,29 +20,18 @@ from tests.factories import (
     make_pool,
     make_team,
     make_user,
-    make_volume,
     make_zone,
     occupy,
     worker_spec,
 )
-from tests.jobs.pages import Page
+from tests.jobs.pages import CREATE, Page
 
 pytestmark = pytest.mark.django_db
-CREATE = "/jobs/create/"
 
 
 @pytest.fixture
-def alice(team: Team) -> User:
-    return make_user(team)
-
-
-@pytest.fixture
-def pool(team: Team) -> Pool:
-    zone = make_zone(public_data="/srv/public")
-    pool = make_pool(team, zone=zone)
-    make_image(zone)
-    make_volume(zone, team)
-    return pool
+def pool(whole_pool: Pool) -> Pool:
+    return whole_pool
 
 
 @pytest.fixture

@@ -212,7 +212,6 @@ def test_an_answer_is_kept_for_a_while_and_only_so_many_are_asked() -> None:
     assert len(counted) == 3
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_folder_that_breaks_the_question_can_be_asked_again() -> None:
     answers = iter([ValueError("odd"), Space(1, 2)])
 
