@@ -74,21 +74,26 @@
     place.hidden = false;
     place.querySelector("button").addEventListener("click", act);
   };
-  const draft = read();
-  if (!draft) return;
-  if (form.dataset.start === "new") {
-    restore(draft);
-    note("draft-back", () => {
-      forget();
-      timer = undefined;
-      location.assign(form.action);
-    });
-  } else if (form.dataset.start === "filled") {
-    note("draft-replaced", () => {
-      sessionStorage.setItem(KEY, JSON.stringify(draft));
-      clearTimeout(timer);
-      timer = undefined;
-      location.assign(form.action);
-    });
-  }
+  const begin = (draft) => {
+    if (form.dataset.start === "new") {
+      restore(draft);
+      note("draft-back", () => {
+        forget();
+        timer = undefined;
+        location.assign(form.action);
+      });
+    } else if (form.dataset.start === "filled") {
+      note("draft-replaced", () => {
+        sessionStorage.setItem(KEY, JSON.stringify(draft));
+        clearTimeout(timer);
+        timer = undefined;
+        location.assign(form.action);
+      });
+    }
+  };
+  // Once htmx listens, which it does by then.
+  document.addEventListener("DOMContentLoaded", () => {
+    const draft = read();
+    if (draft) begin(draft);
+  });
 })();
