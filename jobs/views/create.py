@@ -43,12 +43,12 @@ class Told:
 
 @fresh
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
     """A form to fill in; or the job, if what was posted breaks no rule and no promise; or the form with all
     that was typed."""
     user = signed_in(request)
-    if request.method == "GET":
+    if request.method != "POST":
         start = _start(request, user)
         form = JobForm(user, start.values, start.offer)
         begun = "new" if not request.GET else "filled"
