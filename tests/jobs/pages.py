@@ -8,9 +8,6 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from pools.models import Pool
-from tests.factories import worker_spec
-
 Attrs = dict[str, str | None]
 CREATE = "/jobs/create/"
 
@@ -85,13 +82,3 @@ class Page(HTMLParser):
             if value is not None:
                 sent.setdefault(name, []).append(value)
         return sent
-
-
-def filled(page: Page, pool: Pool, /, **changed: Any) -> dict[str, Any]:
-    """What the form would send with a Worker spec of 2 GPUs, a command and a name, and with the changes."""
-    values = page.fields() | {
-        "spec": [str(worker_spec(pool, 2).pk)],
-        "command": ["echo hello"],
-        "name": ["a job"],
-    }
-    return values | {name: v if isinstance(v, list) else [v] for name, v in changed.items()}

@@ -27,7 +27,8 @@ from tests.factories import (
     make_zone,
     occupy,
 )
-from tests.jobs.pages import CREATE, Page, filled
+from tests.jobs.pages import CREATE, Page
+from tests.jobs.sent import filled
 
 pytestmark = pytest.mark.django_db
 

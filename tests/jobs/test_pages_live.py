@@ -21,7 +21,8 @@ from tests.factories import (
     occupy,
     worker_spec,
 )
-from tests.jobs.pages import CREATE, Page, filled
+from tests.jobs.pages import CREATE, Page
+from tests.jobs.sent import filled
 
 pytestmark = pytest.mark.django_db
 
