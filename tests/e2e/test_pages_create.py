@@ -26,7 +26,7 @@ from tests.factories import (
     worker_spec,
 )
 
-pytestmark = in_browser
+pytestmark = [*in_browser, pytest.mark.slow]
 CREATE = ".ty-confirm .btn-primary"
 
 

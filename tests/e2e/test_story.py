@@ -179,6 +179,7 @@ def one_node(console):
     console.manage("shell", "-c", change.format("READY"))
 
 
+@pytest.mark.slow
 def test_twenty_at_once_on_one_node_run_one_after_the_other(console, one_node):
     body = console.offer() | {"command": "sleep 0.2", "spec": console.spec(8)}
     with ThreadPoolExecutor(20) as threads:

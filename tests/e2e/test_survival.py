@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.stack import Console, wait_until
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(300)]
 COUNTING = "for i in $(seq 1 {n}); do echo $i; sleep 0.1; done"
 
 
@@ -50,7 +50,6 @@ def test_everything_killed_and_redis_wiped(own_console):
     assert console.idle_gpus() == 32
 
 
-@pytest.mark.slow
 def test_a_polite_end_leaves_jobs_running(own_console):
     console = own_console
     key = console.submit(COUNTING.format(n=150))
@@ -62,7 +61,6 @@ def test_a_polite_end_leaves_jobs_running(own_console):
     assert ran_once(console, key)
 
 
-@pytest.mark.slow
 def test_workers_killed_one_by_one(own_console):
     console = own_console
     keys = []
