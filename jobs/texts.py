@@ -190,7 +190,7 @@ def capacity_text(data: Mapping[str, Any]) -> str:
         workers = ngettext("%(n)s Worker", "%(n)s Workers", data["workers"] - 1) % {"n": data["workers"] - 1}
         size = _("%(size)s and one of %(rest)s") % {"size": size, "rest": gpus_text(rest)}
     if not data["largest_block"]:
-        return _("Needs room for %(wanted)s of %(size)s; no GPU is idle now.") % {
+        return _("Needs room for %(wanted)s of %(size)s; no GPU is left now.") % {
             "wanted": workers,
             "size": size,
         }

@@ -157,7 +157,7 @@ def test_progress_is_a_part_or_a_page(client: Client, alice: User, pool: Pool) -
     part = Page(client.get(address, headers={"HX-Request": "true"}))
     assert "<!doctype" not in part.source.lower()
     assert "Place 1 in the queue." in part.source
-    assert "no GPU is idle now" in part.source
+    assert "no GPU is left now" in part.source
     asked = part.by_id("progress-body").attrs["hx-get"] or ""
     assert client.get(asked, headers={"HX-Request": "true"}).status_code == 204
     move([job.pk], State.QUEUED, State.STOPPED, reason=Reason("stopped_by_user"))

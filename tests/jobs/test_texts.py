@@ -85,3 +85,9 @@ def test_lengths_of_time_by_their_two_largest_units(seconds, english, chinese):
     assert duration_text(seconds) == english
     with translation.override("zh-hans"):
         assert duration_text(seconds) == chinese
+
+
+def test_capacity_tells_unequal_workers_apart_and_claims_nothing_about_idle_gpus():
+    data = {"workers": 2, "worker_gpus": 8, "total_gpus": 12, "room": 0, "largest_block": 0}
+    told = reason_text("capacity", data)  # what is idle may be meant for jobs ahead
+    assert told == "Needs room for 1 Worker of 8 GPUs and one of 4 GPUs; no GPU is left now."
