@@ -1,0 +1,1 @@
+"""What a start command says, read by a shell parser: never run here, and never rewritten by itself."""
