@@ -16,15 +16,36 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that would settle a finding, for a person to look at and take over.
+
+    Of a text of several lines, `line` (from 1) tells where the lines of `old` stand that `new` would
+    replace; an empty `old` is put in before that line. Without `line`, the whole value `old` becomes `new`.
+    """
+
+    field: str
+    old: str
+    new: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """`field` names where to look, as in the API: `worker_count`, `env.0.name`, `mounts.1.mount_path`."""
+    """`field` names where to look, as in the API: `worker_count`, `env.0.name`, `mounts.1.mount_path`.
+
+    In `command`, `data` has the `line` that is meant, from 1. `leans_on` is a field that is filled in later
+    and decides on the finding too: until it was, the finding is not certain.
+    """
 
     code: str
     field: str
     level: Level = Level.ERROR
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    fix: Fix | None = None
+    leans_on: str = ""
 
     def as_json(self) -> dict[str, Any]:
+        """What is stored with a job: nothing can be changed in it any more, so without the fix."""
         return {"code": self.code, "field": self.field, "level": str(self.level), "data": dict(self.data)}
 
 

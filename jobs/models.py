@@ -6,11 +6,13 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.crypto import get_random_string
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from images.models import Image
 from jobs.querysets import JobQuerySet
 from jobs.queue import WaitingClass
+from jobs.spec import JobSpec
 from jobs.states import LIVE, Framework, Priority, State
 from pools.capacity import Shape
 from pools.models import Flavor, Node, Pool, WorkerSpec
@@ -97,6 +99,11 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @cached_property
+    def spec_asked(self) -> JobSpec:
+        """The request as it was sent; what came later into requests has its default."""
+        return JobSpec.from_json(self.request)
 
     @property
     def shape(self) -> Shape:

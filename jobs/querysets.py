@@ -15,6 +15,10 @@ SHOWN = {
     **{f"shown_{name}": f"frozen__{name}" for name in ("pool", "flavor", "spec", "image")},
     **{f"shown_{name}": f"request__{name}" for name in ("job_type", "resource_type", "custom_gpus")},
     **{f"shown_{name}": f"request__{name}" for name in ("rdma", "public_data", "stop_grace_seconds")},
+    **{f"shown_{name}": f"request__{name}" for name in ("auto_restart", "max_restarts", "hang_detection")},
+    **{f"shown_{name}": f"request__{name}" for name in ("hang_timeout_seconds", "hang_action")},
+    **{f"shown_{name}": f"request__{name}" for name in ("max_runtime_minutes", "max_queue_minutes")},
+    "shown_start_policy": "request__start_policy",
 }
 
 

@@ -48,12 +48,20 @@ class JobSpec:
     flavor: int | None = None
     rdma: bool = False
     framework: str = "single"
+    auto_restart: bool = False
+    max_restarts: int = 1
+    hang_detection: bool = False
+    hang_timeout_seconds: int = 1800
+    hang_action: str | None = None  # None: restart where auto_restart is on, else notify
     env: tuple[EnvVar, ...] = ()
     public_data: bool = False
     mounts: tuple[MountSpec, ...] = ()
     description: str = ""
     tags: tuple[str, ...] = ()
     priority: str = "normal"
+    max_runtime_minutes: int | None = None
+    max_queue_minutes: int | None = None
+    start_policy: str = "queue"
     stop_grace_seconds: int = 30
 
     @property

@@ -10,7 +10,6 @@ from django.db import IntegrityError, transaction
 from engines.base import AttemptKey, Engine, EngineError, Launch, Mount, WorkerLaunch
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected, worker_name
 from jobs.models import Attempt, Job, Worker
-from jobs.spec import JobSpec
 from jobs.vault import decrypt
 
 MASTER_ADDR = "127.0.0.1"  # all Workers of the local engine share this machine's network
@@ -32,7 +31,7 @@ def launch(job: Job, attempt: Attempt, workers: Sequence[Worker], engine: Engine
 
 def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: dict[str, str]) -> Launch:
     """The launch of the job's current attempt, from what was frozen at submission."""
-    spec = JobSpec.from_json(job.request)
+    spec = job.spec_asked
     frozen = job.frozen
     mounts = [Mount(m["source"], m["mount_path"], m["read_only"]) for m in frozen["mounts"]]
     if frozen["public_data"]:

@@ -4,108 +4,74 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
 from django.utils.choices import CallableChoiceIterator
 from django.utils.datastructures import MultiValueDict
-from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from jobs import rules
 from jobs.environment import parse_text
 from jobs.estimate import Promise
 from jobs.findings import Finding
+from jobs.forms.fields import choice, one_id, switch, text, whole
 from jobs.forms.offer import Offer, offer_read
+from jobs.forms.rows import Row, Unclear
+from jobs.rules import limits
 from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
 from jobs.states import Framework, Priority
-from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, finding_text
+from jobs.texts import (
+    FRAMEWORK_LABELS,
+    HANG_ACTION_LABELS,
+    PRIORITY_LABELS,
+    START_POLICY_LABELS,
+    finding_text,
+)
 from pools.reading import PoolNumbers
 from teams.models import User
 from teams.pages import plain_id
 
-MOST_ID = 2**62
 PLACE = re.compile(r"place-(\d{1,9})-([a-z_]{1,40})")
 TAG_BREAKS = re.compile(r"[,，\n]")
-
-
-@dataclass(slots=True)
-class Row:
-    """A row as typed: variable and value, or volume and mount path. `at` is its index in the request."""
-
-    left: str
-    right: str
-    at: int | None = None
-    errors: list[str] = field(default_factory=list)
-    focus: bool = False
-
-    @property
-    def empty(self) -> bool:
-        return not (self.left.strip() or self.right.strip())
-
-
-@dataclass(frozen=True, slots=True)
-class Unclear:
-    """What could not be understood at all, such as a number that is none."""
-
-    field: str
-    text: str
-    row: int = 0
-
-
-def _whole(label: Any, least: int, most: int, **more: Any) -> forms.IntegerField:
-    said = lazy(finding_text, str)("out_of_range", {"least": least, "most": most})
-    return forms.IntegerField(
-        label=label,
-        required=False,
-        min_value=least,
-        max_value=most,
-        error_messages={"min_value": said, "max_value": said},
-        **more,
-    )
-
-
-def _id(label: Any, widget: type[forms.Select] = forms.Select) -> forms.IntegerField:
-    return forms.IntegerField(label=label, required=False, min_value=1, max_value=MOST_ID, widget=widget)
-
-
-def _text(label: Any, rows: int = 0, *, strip: bool = False, **attrs: str) -> forms.CharField:
-    widget = forms.Textarea(attrs={"rows": rows, **attrs}) if rows else forms.TextInput(attrs=attrs)
-    return forms.CharField(label=label, required=False, strip=strip, widget=widget)
 
 
 class JobForm(forms.Form):
     """What was typed becomes a `JobSpec`; what the rules say of that comes back beside the fields."""
 
-    team = _id(gettext_lazy("Team"))
-    pool = _id(gettext_lazy("Resource pool"))
-    spec = _id(gettext_lazy("Worker spec"))
-    worker_count = _whole(gettext_lazy("Worker count"), 1, rules.MOST_WORKERS)
-    custom = forms.BooleanField(label=gettext_lazy("Custom GPU count"), required=False)
-    custom_gpus = _whole(gettext_lazy("Number of GPUs"), 1, rules.MOST_CUSTOM_GPUS)
-    flavor = _id(gettext_lazy("Node flavor"))
-    rdma = forms.BooleanField(label="RDMA", required=False)
-    image = _id(gettext_lazy("Image"))
+    team = one_id(gettext_lazy("Team"))
+    pool = one_id(gettext_lazy("Resource pool"))
+    spec = one_id(gettext_lazy("Worker spec"))
+    worker_count = whole(gettext_lazy("Worker count"), 1, limits.MOST_WORKERS)
+    custom = switch(gettext_lazy("Custom GPU count"))
+    custom_gpus = whole(gettext_lazy("Number of GPUs"), 1, limits.MOST_CUSTOM_GPUS)
+    flavor = one_id(gettext_lazy("Node flavor"))
+    rdma = switch("RDMA")
+    image = one_id(gettext_lazy("Image"))
     framework = forms.CharField(
         label=gettext_lazy("Distributed framework"),
         required=False,
         widget=forms.RadioSelect(choices=list(FRAMEWORK_LABELS.items())),
     )
-    command = _text(gettext_lazy("Start command"), 8, spellcheck="false", autocapitalize="off")
-    env_text = _text(gettext_lazy("Environment variables"), 2, spellcheck="false", autocapitalize="off")
-    public_data = forms.BooleanField(label=gettext_lazy("Public data"), required=False)
-    name = _text(gettext_lazy("Job name"), strip=True, autocomplete="off")
-    description = _text(gettext_lazy("Description"), 2)
-    tags = _text(gettext_lazy("Tags"), autocomplete="off")
-    priority = forms.CharField(
-        label=gettext_lazy("Priority"),
-        required=False,
-        widget=forms.Select(choices=list(PRIORITY_LABELS.items())),
+    auto_restart = switch(gettext_lazy("Automatic restart"))
+    max_restarts = whole(gettext_lazy("Restarts at most"), 1, limits.MOST_RESTARTS)
+    hang_detection = switch(gettext_lazy("Hang detection"))
+    hang_timeout_seconds = whole(
+        gettext_lazy("Silent for (s)"), limits.LEAST_HANG_SECONDS, limits.MOST_HANG_SECONDS
     )
-    stop_grace_seconds = _whole(gettext_lazy("Grace time when stopped (s)"), 0, rules.MOST_GRACE_SECONDS)
+    hang_action = choice(gettext_lazy("When it hangs"), HANG_ACTION_LABELS.items())
+    command = text(gettext_lazy("Start command"), 8, spellcheck="false", autocapitalize="off")
+    env_text = text(gettext_lazy("Environment variables"), 2, spellcheck="false", autocapitalize="off")
+    public_data = switch(gettext_lazy("Public data"))
+    name = text(gettext_lazy("Job name"), strip=True, autocomplete="off")
+    description = text(gettext_lazy("Description"), 2)
+    tags = text(gettext_lazy("Tags"), autocomplete="off")
+    priority = choice(gettext_lazy("Priority"), PRIORITY_LABELS.items())
+    max_runtime_minutes = whole(gettext_lazy("Maximum running time (min)"), 1, limits.MOST_MINUTES)
+    max_queue_minutes = whole(gettext_lazy("Maximum waiting time (min)"), 1, limits.MOST_MINUTES)
+    start_policy = choice(gettext_lazy("If it cannot start at once"), START_POLICY_LABELS.items())
+    stop_grace_seconds = whole(gettext_lazy("Grace time when stopped (s)"), 0, limits.MOST_GRACE_SECONDS)
     token = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     promise = forms.CharField(required=False, max_length=60)
     tried = forms.CharField(required=False, max_length=1)
@@ -229,14 +195,35 @@ class JobForm(forms.Form):
             flavor=values.get("flavor") if custom and len(self.offer.flavors) > 1 else None,
             rdma=bool(values.get("rdma")),
             framework=values.get("framework") or Framework.SINGLE.value,
+            **self._tolerance(),
             env=self._env(),
             public_data=bool(values.get("public_data")),
             mounts=self._mounts(),
             description=unix_newlines(values.get("description", "")),
             tags=tuple(tag.strip() for tag in TAG_BREAKS.split(values.get("tags", "")) if tag.strip()),
             priority=values.get("priority") or Priority.NORMAL.label_code,
+            max_runtime_minutes=values.get("max_runtime_minutes"),
+            max_queue_minutes=values.get("max_queue_minutes"),
+            start_policy=values.get("start_policy") or "queue",
             stop_grace_seconds=30 if grace is None else grace,
         )
+
+    def _tolerance(self) -> dict[str, Any]:
+        """What lies under a switch that is off is not asked for, whatever was typed there."""
+        values = self.cleaned_data
+        asked: dict[str, Any] = {"auto_restart": bool(values.get("auto_restart"))}
+        asked["hang_detection"] = bool(values.get("hang_detection"))
+        under = {
+            "auto_restart": ("max_restarts",),
+            "hang_detection": ("hang_timeout_seconds", "hang_action"),
+        }
+        for name, fields in under.items():
+            for field in fields:
+                if not asked[name]:
+                    self.errors.pop(field, None)
+                elif values.get(field) not in (None, ""):
+                    asked[field] = values[field]
+        return asked
 
     def _require(self, name: str) -> None:
         if name not in self.errors and self.cleaned_data.get(name) is None:
@@ -252,12 +239,12 @@ class JobForm(forms.Form):
 
     def _env_text(self) -> list[EnvVar]:
         text = self.cleaned_data.get("env_text", "")
-        if len(text.encode()) > rules.MOST_ENV_BYTES:
-            limit = {"most": rules.MOST_ENV_BYTES, "unit": "bytes"}
+        if len(text.encode()) > limits.MOST_ENV_BYTES:
+            limit = {"most": limits.MOST_ENV_BYTES, "unit": "bytes"}
             self.add_error("env_text", finding_text("too_long", limit))
             return []
         variables, findings = parse_text(text)
-        for finding in findings[: rules.MOST_VARIABLES]:
+        for finding in findings[: limits.MOST_VARIABLES]:
             self.add_error("env_text", finding_text(finding.code, finding.data))
         return variables
 

@@ -73,7 +73,7 @@ def start_example(user: User, team_id: int | None) -> Start:
 
 def start_from(user: User, job: Job) -> Start:
     """What an earlier job asked for. What is not there any more is left out, each with a sentence."""
-    spec = JobSpec.from_json(job.request)
+    spec = job.spec_asked
     offer = offer_read(user, spec.team, spec.pool)
     values = _new(offer) | _asked(spec)
     notices = list(_gone(offer, spec, job, values))
@@ -106,6 +106,7 @@ def _has_digits(grant: VolumeGrant) -> bool:
 def _asked(spec: JobSpec) -> Values:
     """A request as the form's values; switches that are off are not sent at all."""
     switches = {"rdma": spec.rdma, "public_data": spec.public_data, "custom": spec.custom}
+    switches |= {"auto_restart": spec.auto_restart, "hang_detection": spec.hang_detection}
     return {
         "spec": [spec.spec or ""],
         "worker_count": [str(spec.workers_wanted)],
@@ -113,6 +114,9 @@ def _asked(spec: JobSpec) -> Values:
         "flavor": [spec.flavor or ""],
         "image": [spec.image or ""],
         "framework": [spec.framework],
+        "max_restarts": [str(spec.max_restarts)],
+        "hang_timeout_seconds": [str(spec.hang_timeout_seconds)],
+        "hang_action": [spec.hang_action or ""],
         "command": [spec.command],
         "env_text": [to_text(v for v in spec.env if not v.private)],
         "mount_volume": [str(m.volume) for m in spec.mounts],
@@ -121,6 +125,9 @@ def _asked(spec: JobSpec) -> Values:
         "description": [spec.description],
         "tags": [", ".join(spec.tags)],
         "priority": [spec.priority],
+        "max_runtime_minutes": [spec.max_runtime_minutes or ""],
+        "max_queue_minutes": [spec.max_queue_minutes or ""],
+        "start_policy": [spec.start_policy],
         "stop_grace_seconds": [str(spec.stop_grace_seconds)],
         **{name: ["on"] for name, on in switches.items() if on},
     }

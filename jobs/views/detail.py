@@ -101,7 +101,7 @@ def _versions(shown: dict[str, tuple[str, str]]) -> str:
 
 def _asked(job: Job, user: User) -> dict[str, Any]:
     """What was asked for, as it was frozen."""
-    spec = JobSpec.from_json(job.request)
+    spec = job.spec_asked
     return {
         "spec": spec,
         "frozen": job.frozen,

@@ -102,7 +102,7 @@ def test_counts_are_the_persons_and_the_teams_and_lead_to_the_list(
 def test_counts_are_bounded_and_those_of_ended_jobs_read_only_when_something_changed(
     client: Client, alice: User, pool: Pool, monkeypatch: Any
 ) -> None:
-    for module in ("querysets", "texts"):
+    for module in ("querysets", "texts.states"):
         monkeypatch.setattr(f"jobs.{module}.MOST_COUNTED", 3)
     for _ in range(4):
         fail(make_job(alice, pool))

@@ -41,7 +41,7 @@ def listed(client: Client, query: str = "") -> list[str]:
 
 
 def bounded(monkeypatch: Any) -> None:
-    for module in ("querysets", "texts"):
+    for module in ("querysets", "texts.states"):
         monkeypatch.setattr(f"jobs.{module}.MOST_COUNTED", 3)
 
 

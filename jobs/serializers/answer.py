@@ -1,100 +1,24 @@
-"""REST: the request as it comes in, and what is said about jobs, estimates and events.
+"""REST: what is said about jobs, estimates and events.
 
 In answers a reference is an object with its id and name; people are told by their user name.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from drf_spectacular.drainage import set_override
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from jobs.environment import worker_name
 from jobs.models import Job, JobEvent, Worker
-from jobs.rules import JOB_TYPES, RESOURCE_TYPES
-from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
+from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
+from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority, State
 from jobs.texts import event_text, finding_text, reason_text
-from teams.rest import StrictBooleanField, StrictIntegerField, StrictSerializer, StrictStringField
 from teams.serializers import NamedSerializer
-
-# More entries than these are no request, but an attack; what a request may have is a rule.
-MOST_ENTRIES = 10_000
-
-
-class CodeField(StrictStringField):
-    """One of a few codes: the schema lists them, the rules judge them."""
-
-    def __init__(self, *, codes: tuple[str, ...], **kwargs: Any) -> None:
-        super().__init__(nul=True, allow_blank=True, **kwargs)
-        self.codes = codes
-        set_override(self, "field", {"type": "string", "enum": list(codes)})
-
-
-def _optional_id() -> StrictIntegerField:
-    return StrictIntegerField(required=False, allow_null=True, default=None)
-
-
-def _text(**kwargs: Any) -> StrictStringField:
-    return StrictStringField(nul=True, allow_blank=True, **kwargs)
-
-
-class EnvVarRequestSerializer(StrictSerializer):
-    name = _text()
-    value = _text()
-    private = StrictBooleanField(default=False)
-
-
-class MountRequestSerializer(StrictSerializer):
-    server_owned = frozenset({"read_only"})
-
-    volume = StrictIntegerField()
-    mount_path = _text()
-
-
-class JobRequestSerializer(StrictSerializer):
-    """The body of `POST jobs/`. What is missing or wrong by a rule is a finding; here only forms count."""
-
-    server_owned = frozenset(
-        {
-            *("id", "state", "finished", "deploy_step", "reason", "creator", "total_gpus", "attempt"),
-            *("restarts", "exit_code", "first_failure", "queue", "findings", "origin"),
-            *("stop_requested_at", "created_at", "started_at", "ended_at"),
-        }
-    )
-
-    job_type = CodeField(codes=JOB_TYPES, default="training")
-    resource_type = CodeField(codes=RESOURCE_TYPES, default="prepaid")
-    team = _optional_id()
-    pool = _optional_id()
-    spec = _optional_id()
-    worker_count = _optional_id()
-    custom_gpus = _optional_id()
-    flavor = _optional_id()
-    rdma = StrictBooleanField(default=False)
-    image = _optional_id()
-    framework = CodeField(codes=tuple(map(str, Framework)), default="single")
-    command = _text(default="")
-    env = EnvVarRequestSerializer(many=True, default=list, max_length=MOST_ENTRIES)  # type: ignore[call-arg]
-    public_data = StrictBooleanField(default=False)
-    mounts = MountRequestSerializer(many=True, default=list, max_length=MOST_ENTRIES)  # type: ignore[call-arg]
-    name = _text(default="")
-    description = _text(default="")
-    tags = serializers.ListField(child=_text(), default=list, max_length=MOST_ENTRIES)
-    priority = CodeField(codes=PRIORITY_CODES, default="normal")
-    stop_grace_seconds = StrictIntegerField(default=30)
-
-    def job_spec(self) -> JobSpec:
-        """The request as the rest of the console knows it."""
-        fields = dict(self.validated_data)
-        fields["command"] = unix_newlines(fields["command"])
-        fields["env"] = tuple(EnvVar(**variable) for variable in fields["env"])
-        fields["mounts"] = tuple(MountSpec(**mount) for mount in fields["mounts"])
-        fields["tags"] = tuple(fields["tags"])
-        return JobSpec(**fields)
 
 
 class ReasonSerializer(serializers.Serializer[Any]):
@@ -109,6 +33,15 @@ class ReasonSerializer(serializers.Serializer[Any]):
         return reason_text(code, data)
 
 
+class FixSerializer(serializers.Serializer[Any]):
+    """A change that would settle the finding: `old` to `new` in the field, or in its lines from `line` on."""
+
+    field = serializers.CharField()
+    line = serializers.IntegerField(allow_null=True, help_text="Counts from 1; null: the whole value.")
+    old = serializers.CharField(allow_blank=True)
+    new = serializers.CharField(allow_blank=True)
+
+
 class FindingSerializer(serializers.Serializer[Any]):
     code = serializers.CharField()
     level = serializers.ChoiceField(choices=["error", "warning", "hint"])
@@ -118,6 +51,13 @@ class FindingSerializer(serializers.Serializer[Any]):
 
     def get_message(self, finding: Any) -> str:
         return finding_text(*_code_and_data(finding))
+
+
+class FixableSerializer(FindingSerializer):
+    """A check result of a request that can still be changed."""
+
+    fix = FixSerializer(allow_null=True)
+    leans_on = serializers.CharField(help_text="A later field that decides on it too; empty: none.")
 
 
 def _code_and_data(said: Any) -> tuple[str, dict[str, Any]]:
@@ -163,7 +103,7 @@ class EstimateSerializer(serializers.Serializer[Any]):
     reason = ReasonSerializer(allow_null=True)
     rdma_allowed = serializers.BooleanField()
     environment = EnvironmentSerializer(source="*")
-    findings = FindingSerializer(many=True)
+    findings = FixableSerializer(many=True)
 
 
 class FrozenSpecSerializer(NamedSerializer):
@@ -180,6 +120,15 @@ class FailureSerializer(serializers.Serializer[Any]):
     rank = serializers.IntegerField()
     exit_code = serializers.IntegerField(allow_null=True)
     signal = serializers.IntegerField(allow_null=True)
+
+
+LATER_NAMES = ("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "start_policy")
+LATER_FIELDS = {
+    field.name: field.default
+    for field in dataclasses.fields(JobSpec)
+    if field.name
+    in ("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "start_policy")
+}
 
 
 class JobRowSerializer(serializers.Serializer[Job]):
@@ -210,7 +159,15 @@ class JobRowSerializer(serializers.Serializer[Job]):
     image = FrozenImageSerializer(source="shown_image")
     framework = serializers.ChoiceField(choices=[str(framework) for framework in Framework])
     public_data = serializers.BooleanField(source="shown_public_data")
+    auto_restart = serializers.BooleanField(source="shown_auto_restart")
+    max_restarts = serializers.IntegerField(source="shown_max_restarts")
+    hang_detection = serializers.BooleanField(source="shown_hang_detection")
+    hang_timeout_seconds = serializers.IntegerField(source="shown_hang_timeout_seconds")
+    hang_action = serializers.ChoiceField(source="shown_hang_action", choices=HANG_ACTIONS, allow_null=True)
     priority = serializers.SerializerMethodField()
+    max_runtime_minutes = serializers.IntegerField(source="shown_max_runtime_minutes", allow_null=True)
+    max_queue_minutes = serializers.IntegerField(source="shown_max_queue_minutes", allow_null=True)
+    start_policy = serializers.ChoiceField(source="shown_start_policy", choices=START_POLICIES)
     stop_grace_seconds = serializers.IntegerField(source="shown_stop_grace_seconds")
     attempt = serializers.IntegerField(help_text="0 while it was never placed.")
     restarts = serializers.SerializerMethodField()
@@ -220,6 +177,11 @@ class JobRowSerializer(serializers.Serializer[Job]):
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
+
+    def to_representation(self, job: Job) -> dict[str, Any]:
+        """What came into requests after the job was created has its default."""
+        row = super().to_representation(job)
+        return row | {name: value for name, value in LATER_FIELDS.items() if row[name] is None}
 
     def get_tags(self, job: Job) -> list[str]:
         return [tag.name for tag in sorted(job.tags.all(), key=lambda tag: tag.pk)]

@@ -1,0 +1,29 @@
+"""The rules of the fields: what makes a request wrong, or worth a second look. Pure."""
+
+from __future__ import annotations
+
+from jobs.facts import Facts
+from jobs.findings import Finding
+from jobs.rules.basics import basics
+from jobs.rules.mounts import mounts, normal_path
+from jobs.rules.resources import flavor_of, image, kinds, rdma_allowed, resources, spec_of
+from jobs.rules.running import advanced, tolerance
+from jobs.rules.startup import command, environment
+from jobs.spec import JobSpec
+
+__all__ = ["check", "flavor_of", "normal_path", "rdma_allowed", "spec_of"]
+
+
+def check(spec: JobSpec, facts: Facts) -> list[Finding]:
+    """All findings about the fields, in the order of the form."""
+    return [
+        *kinds(spec),
+        *resources(spec, facts),
+        *image(spec, facts),
+        *tolerance(spec),
+        *command(spec),
+        *environment(spec),
+        *mounts(spec, facts),
+        *basics(spec),
+        *advanced(spec, facts),
+    ]

@@ -1,0 +1,23 @@
+"""REST: the request as it comes in, and what is said about jobs, estimates and events."""
+
+from jobs.serializers.answer import (
+    CountsSerializer,
+    EstimateSerializer,
+    EventSerializer,
+    JobRowSerializer,
+    JobSerializer,
+    WaitingSerializer,
+    WorkerSerializer,
+)
+from jobs.serializers.request import JobRequestSerializer
+
+__all__ = [
+    "CountsSerializer",
+    "EstimateSerializer",
+    "EventSerializer",
+    "JobRequestSerializer",
+    "JobRowSerializer",
+    "JobSerializer",
+    "WaitingSerializer",
+    "WorkerSerializer",
+]

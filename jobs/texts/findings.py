@@ -1,0 +1,88 @@
+"""Sentences of check results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy
+
+from jobs.texts.filling import filled
+
+FINDINGS = {
+    "required": gettext_lazy("This field is required."),
+    "invalid_choice": gettext_lazy("This is not one of the choices."),
+    "out_of_range": gettext_lazy("Must be from %(least)s to %(most)s."),
+    "too_many": gettext_lazy("At most %(most)s entries."),
+    "nul_character": gettext_lazy("A NUL character cannot be used here."),
+    "team_unknown": gettext_lazy("You are not a member of this team."),
+    "pool_unknown": gettext_lazy("There is no such resource pool for this team."),
+    "pool_without_nodes": gettext_lazy("No node flavor has been set up for this resource pool."),
+    "spec_unknown": gettext_lazy("This Worker spec does not belong to the resource pool, or was retired."),
+    "flavor_unknown": gettext_lazy("This node flavor does not belong to the resource pool."),
+    "only_with_custom_gpus": gettext_lazy("Only used with a custom GPU count."),
+    "excluded_by_custom_gpus": gettext_lazy("Cannot be given together with a custom GPU count."),
+    "never_fits": gettext_lazy(
+        "Can never run here: the pool has not enough nodes for %(workers)s Workers (%(total_gpus)s GPUs)."
+    ),
+    "over_quota": gettext_lazy(
+        "This can never run here: it wants %(wanted)s GPUs, and your team may hold %(limit)s in this pool."
+    ),
+    "public_data_not_offered": gettext_lazy("The zone %(zone)s offers no public data."),
+    "rdma_needs_network": gettext_lazy(
+        "RDMA needs a RoCE or IB training network, which this spec does not have."
+    ),
+    "rdma_needs_full_workers": gettext_lazy("RDMA needs 8 GPUs in every Worker."),
+    "image_unknown": gettext_lazy("There is no such image for this team."),
+    "image_not_for_jobs": gettext_lazy("The available services of this image do not include jobs."),
+    "image_in_other_zone": gettext_lazy(
+        "This image is not available in the zone %(zone)s of the resource pool."
+    ),
+    "unequal_workers": gettext_lazy(
+        "The last Worker has fewer GPUs than the others: make sure that the script copes with that."
+    ),
+    "single_with_several_workers": gettext_lazy(
+        "Each Worker runs the same command by itself and gets no rank. "
+        "Choose a framework if they are to work together."
+    ),
+    "env_name": gettext_lazy(
+        "“%(name)s” is no variable name: letters, digits and _, not starting with a digit."
+    ),
+    "env_injected": gettext_lazy("%(name)s is set by the platform and cannot be given here."),
+    "env_of_bash": gettext_lazy("bash sets %(name)s itself: the start command will see another value."),
+    "control_character": gettext_lazy("Line breaks and other control characters cannot be used here."),
+    "env_duplicate": gettext_lazy("%(name)s is given twice."),
+    "env_not_an_assignment": gettext_lazy("“%(piece)s” is not of the form NAME=value."),
+    "env_fullwidth_semicolon": gettext_lazy(
+        "“%(piece)s” contains the full-width sign ；. Separate variables by ; or quote the value."
+    ),
+    "volume_unknown": gettext_lazy("There is no such volume for this team."),
+    "volume_in_other_zone": gettext_lazy("This volume is not in the zone %(zone)s of the resource pool."),
+    "mount_path_absolute": gettext_lazy("A mount path is absolute: it starts with / and has no line breaks."),
+    "mount_path_dots": gettext_lazy("A mount path must not contain “..”."),
+    "mount_path_reserved": gettext_lazy("%(path)s belongs to the system; mount below /mnt, for example."),
+    "mount_path_duplicate": gettext_lazy("%(path)s is already the mount path of row %(other)s."),
+    "mount_path_nested": gettext_lazy(
+        "%(path)s and %(other)s lie within each other; mount them beside each other."
+    ),
+    "path_too_long": gettext_lazy(
+        "Too long: at most %(most)s bytes, and %(most_name)s bytes between two slashes."
+    ),
+    "no_mounts": gettext_lazy("No volume is mounted: whatever the job writes is lost when it ends."),
+    "hang_restart_needs_auto_restart": gettext_lazy(
+        "A job can be restarted when it hangs only if automatic restart is on."
+    ),
+    "priority_needs_right": gettext_lazy("Your team admin has not granted you high priority."),
+}
+
+TOO_LONG = {
+    "bytes": gettext_lazy("Too long: at most %(most)s bytes."),
+    "characters": gettext_lazy("Too long: at most %(most)s characters."),
+}
+
+
+def finding_text(code: str, data: Mapping[str, Any]) -> str:
+    """The sentence of a check result; the code itself if it has none (a test looks for those)."""
+    if code == "too_long":
+        return str(TOO_LONG[data["unit"]]) % data
+    return filled(FINDINGS, code, data)

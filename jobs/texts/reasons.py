@@ -1,0 +1,105 @@
+"""Why a job waits, failed or was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from jobs.estimate import Estimate
+from jobs.texts.filling import filled
+from jobs.texts.findings import FINDINGS
+
+LAST_SIGNAL = 64
+
+REASONS = {
+    "pool_paused": gettext_lazy("The resource pool is paused."),
+    "behind_head": gettext_lazy(
+        "Waits behind the first job of the queue, which must not be overtaken any longer."
+    ),
+    "not_granted": gettext_lazy("Your team may not use this resource pool any more."),
+    "quota": gettext_lazy(
+        "Your team holds %(held)s of at most %(limit)s GPUs of this pool; this job wants %(wanted)s more."
+    ),
+    "never_fits": FINDINGS["never_fits"],
+    "out_of_service": gettext_lazy(
+        "Too many nodes are out of service: this needs room for %(total_gpus)s GPUs in %(workers)s Workers."
+    ),
+    "stopped_by_user": gettext_lazy("Stopped on request."),
+    "exit_code": gettext_lazy("Worker %(rank)s failed first, with exit code %(exit_code)s."),
+    "exit_code_of_signal": gettext_lazy(
+        "Worker %(rank)s failed first, with exit code %(exit_code)s: "
+        "a program of the command was ended by signal %(signal)s."
+    ),
+    "signal": gettext_lazy(
+        "Worker %(rank)s failed first: it was ended by signal %(signal)s (exit code %(shell_code)s)."
+    ),
+    "worker_lost": gettext_lazy(
+        "Worker %(rank)s was lost: what supervised it is gone, so nobody knows how it ended."
+    ),
+    "ended_by_platform": gettext_lazy("The platform ended the Workers."),
+    "mount_missing": gettext_lazy(
+        "Worker %(rank)s could not start: the folder behind %(path)s does not exist."
+    ),
+    "mount_denied": gettext_lazy(
+        "Worker %(rank)s could not start: %(path)s cannot be mounted on this machine (%(detail)s)."
+    ),
+    "image_missing": gettext_lazy("Worker %(rank)s could not start: the image %(image)s is not there."),
+    "sandbox_failed": gettext_lazy("Worker %(rank)s could not start: the sandbox failed (%(detail)s)."),
+    "disk_full": gettext_lazy("Worker %(rank)s was ended: it wrote more than the system disk holds."),
+    "engine_unavailable": gettext_lazy(
+        "The machine could not start it; administrators find the cause in the worker's log."
+    ),
+    "private_value_unreadable": gettext_lazy(
+        "A private variable cannot be decrypted with the console's keys; enter it anew."
+    ),
+}
+
+
+def reason_text(code: str, data: Mapping[str, Any]) -> str:
+    """Why a job waits, failed or was stopped."""
+    if code == "capacity":
+        return capacity_text(data)
+    if code == "signal":
+        data = {**data, "shell_code": 128 + data["signal"]}
+    if code == "exit_code" and 128 < data["exit_code"] <= 128 + LAST_SIGNAL:
+        code, data = "exit_code_of_signal", {**data, "signal": data["exit_code"] - 128}
+    return filled(REASONS, code, data)
+
+
+def capacity_text(data: Mapping[str, Any]) -> str:
+    """*Cannot now*, with the numbers that tell why idle GPUs do not help."""
+    workers = ngettext("%(n)s Worker", "%(n)s Workers", data["workers"]) % {"n": data["workers"]}
+    size = gpus_text(data["worker_gpus"])
+    if rest := data["total_gpus"] % data["worker_gpus"]:
+        workers = ngettext("%(n)s Worker", "%(n)s Workers", data["workers"] - 1) % {"n": data["workers"] - 1}
+        size = _("%(size)s and one of %(rest)s") % {"size": size, "rest": gpus_text(rest)}
+    if not data["largest_block"]:
+        return _("Needs room for %(wanted)s of %(size)s; no GPU is left now.") % {
+            "wanted": workers,
+            "size": size,
+        }
+    text = _(
+        "Needs room for %(wanted)s of %(size)s; there is room for %(room)s now, "
+        "the largest free block on one node is %(block)s."
+    )
+    block = gpus_text(data["largest_block"])
+    return text % {"wanted": workers, "size": size, "room": data["room"], "block": block}
+
+
+def promise_broken_text(judged: Estimate, *, shown: bool) -> str:
+    """Why nothing was created though no rule was broken: it would do worse than its sender was shown."""
+    place = judged.queue.position if judged.queue else 0
+    reason = reason_text(judged.reason.code, judged.reason.data) if judged.reason else ""
+    if shown:
+        text = _("Things have changed: this would now queue at place %(n)s. %(reason)s")
+    else:
+        text = _("This would not start at once but queue at place %(n)s. %(reason)s")
+    told = text % {"n": place, "reason": reason}
+    return f"{told} " + _("Nothing was created yet; press the button again if that is all right.")
+
+
+def gpus_text(gpus: int) -> str:
+    return ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": gpus}

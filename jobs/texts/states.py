@@ -1,0 +1,111 @@
+"""Words for states, steps, events and lengths of time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
+
+from jobs.models import STATE_LABELS
+from jobs.querysets import MOST_COUNTED
+from jobs.states import DeployStep, Framework, State
+from jobs.texts.filling import filled
+from jobs.texts.reasons import reason_text
+from jobs.timeline import Phase
+
+STEP_LABELS = {
+    DeployStep.ALLOCATE: gettext_lazy("allocate resources"),
+    DeployStep.STORAGE: gettext_lazy("prepare storage"),
+    DeployStep.INITIALIZE: gettext_lazy("initialize"),
+    DeployStep.PULL_IMAGE: gettext_lazy("pull image"),
+}
+
+FRAMEWORK_LABELS = {
+    Framework.SINGLE: pgettext_lazy("framework", "Single machine"),
+    Framework.PYTORCH_DDP: "PyTorch DDP",
+}
+
+PRIORITY_LABELS = {
+    "high": pgettext_lazy("priority", "high"),
+    "normal": pgettext_lazy("priority", "normal"),
+    "low": pgettext_lazy("priority", "low"),
+}
+
+START_POLICY_LABELS = {
+    "queue": pgettext_lazy("start policy", "wait in the queue"),
+    "now": pgettext_lazy("start policy", "do not create the job"),
+}
+HANG_ACTION_LABELS = {
+    "": pgettext_lazy("hang action", "restart if automatic restart is on, else notify"),
+    "notify": pgettext_lazy("hang action", "notify"),
+    "restart": pgettext_lazy("hang action", "restart"),
+    "fail": pgettext_lazy("hang action", "end the job as failed"),
+}
+PHASE_LABELS = {
+    Phase.WAIT: pgettext_lazy("timeline", "queue"),
+    Phase.DEPLOY: pgettext_lazy("timeline", "deploy"),
+    Phase.RUN: pgettext_lazy("timeline", "run"),
+    Phase.STOP: pgettext_lazy("timeline", "stop"),
+}
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+EVENTS = {
+    "created": gettext_lazy("created"),
+    "deploying": gettext_lazy("GPUs allocated, deploying"),
+    "running": gettext_lazy("all Workers run the start command"),
+    "queued": gettext_lazy("queued again"),
+    "succeeded": gettext_lazy("succeeded"),
+    "failed": gettext_lazy("failed"),
+    "stopped": gettext_lazy("stopped"),
+    "stop_requested": gettext_lazy("stop requested"),
+    "start_delayed": gettext_lazy("the start is delayed"),
+    "worker_failed": gettext_lazy("Worker %(rank)s failed first; the others are being ended"),
+}
+
+
+def event_text(code: str, data: Mapping[str, Any]) -> str:
+    """What happened, with the reason where there is one."""
+    text = filled(EVENTS, code, data)
+    reason = data.get("reason")
+    if not reason:
+        return text
+    told = {"event": text, "reason": reason_text(reason["code"], reason["data"])}
+    return pgettext("what happened and why", "%(event)s: %(reason)s") % told
+
+
+def state_label(state: str, stopping: bool = False) -> str:
+    return _("stopping") if stopping else str(STATE_LABELS[State(state)])
+
+
+def step_label(step: str) -> str:
+    return str(STEP_LABELS[DeployStep(step)]) if step else ""
+
+
+def count_text(jobs: int) -> str:
+    """A number of jobs that was counted up to the bound."""
+    return f"{MOST_COUNTED - 1}+" if jobs >= MOST_COUNTED else str(jobs)
+
+
+def duration_text(seconds: int) -> str:
+    """A length of time by its two largest units."""
+    forms = duration_forms()
+    if seconds < MINUTE:
+        return forms["seconds"] % {"s": seconds}
+    if seconds < HOUR:
+        return forms["minutes"] % {"m": seconds // MINUTE, "s": seconds % MINUTE}
+    if seconds < DAY:
+        return forms["hours"] % {"h": seconds // HOUR, "m": seconds % HOUR // MINUTE}
+    return forms["days"] % {"d": seconds // DAY, "h": seconds % DAY // HOUR}
+
+
+def duration_forms() -> dict[str, str]:
+    """How lengths of time are written, by their largest unit: also for the page that counts on."""
+    return {
+        "seconds": pgettext("duration", "%(s)s s"),
+        "minutes": pgettext("duration", "%(m)s m %(s)s s"),
+        "hours": pgettext("duration", "%(h)s h %(m)s m"),
+        "days": pgettext("duration", "%(d)s d %(h)s h"),
+    }
