@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from jobs.advice import advise
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected
 from jobs.facts import Facts, FlavorFacts, PoolFacts, WaitingFacts
 from jobs.findings import Finding, Level, Reason
@@ -88,7 +89,7 @@ def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
     reason = None
     if pool and flavor and shape:
         reason = _reason(spec, facts, pool, flavor, shape)
-    findings = [*check(spec, facts), *_never(spec, shape, flavor, facts)]
+    findings = [*check(spec, facts), *advise(spec, facts, shape), *_never(spec, shape, flavor, facts)]
     valid = not any(f.level == Level.ERROR for f in findings)
     starts_now = valid and reason is None
     common, by_rank = preview(spec, shape, ranks)
