@@ -75,6 +75,7 @@ class JobForm(forms.Form):
     token = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     promise = forms.CharField(required=False, max_length=60)
     tried = forms.CharField(required=False, max_length=1)
+    touched = forms.CharField(required=False, max_length=200)
 
     def __init__(
         self, user: User, data: QueryDict | MultiValueDict[str, Any], offer: Offer | None = None

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from jobs.environment import to_text
+from jobs.forms.notes import ALL_TOUCHED
 from jobs.forms.offer import Offer, offer_read, offer_start
 from jobs.models import Job
 from jobs.private import private_read
@@ -63,6 +64,7 @@ def start_example(user: User, team_id: int | None) -> Start:
         "framework": [Framework.PYTORCH_DDP.value],
         "image": values["image"] if any(values["image"]) else [next((i.pk for i in offer.images), "")],
         "name": [_("example")],
+        "touched": [ALL_TOUCHED],
         "command": [f"sh {folder}/digits/run.sh" if folder else GENERAL_EXAMPLE],
     }
     if folder:
@@ -129,6 +131,7 @@ def _asked(spec: JobSpec) -> Values:
         "max_queue_minutes": [spec.max_queue_minutes or ""],
         "start_policy": [spec.start_policy],
         "stop_grace_seconds": [str(spec.stop_grace_seconds)],
+        "touched": [ALL_TOUCHED],
         **{name: ["on"] for name, on in switches.items() if on},
     }
 

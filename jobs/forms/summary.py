@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -10,6 +10,7 @@ from jobs.estimate import Estimate, WorkerPlace, estimate
 from jobs.findings import Finding, Level
 from jobs.forms.job import JobForm
 from jobs.forms.nodes import Drawn, drawn_of
+from jobs.forms.notes import Note, in_order, note_of, unclear_notes
 from jobs.forms.offer import request_facts
 from jobs.forms.said import said_of
 from jobs.spec import JobSpec
@@ -17,7 +18,6 @@ from jobs.texts import finding_text, reason_text
 
 REFUSED_FOR_GOOD = ("never_fits", "over_quota")
 SHOWN_NOTES = 3
-LEVELS = (Level.ERROR, Level.WARNING, Level.HINT)
 
 
 class Outlook(StrEnum):
@@ -26,18 +26,6 @@ class Outlook(StrEnum):
     QUEUE = "queue"
     NEVER = "never"
     WRONG = "wrong"  # a rule is broken
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A check result with where to look; `field` is the form's, `row` counts from 1 (0: no row)."""
-
-    level: str
-    label: str
-    anchor: str
-    text: str
-    field: str
-    row: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +69,16 @@ class Summary:
 
     @property
     def errors(self) -> int:
-        return sum(note.level == Level.ERROR for note in self.found)
+        return sum(note.look == Level.ERROR for note in self.found)
 
     @property
     def warnings(self) -> int:
-        return sum(note.level == Level.WARNING for note in self.notes)
+        return sum(note.look == Level.WARNING for note in self.notes)
+
+    @property
+    def listed(self) -> dict[str, int]:
+        """How many notes of each kind the list holds."""
+        return dict(Counter(note.look for note in self.notes))
 
     @property
     def beside(self) -> dict[str, list[Note]]:
@@ -113,14 +106,14 @@ def summary_of(form: JobForm) -> Summary:
     spec, facts = request_facts(form.offer, _standing_in(asked))
     judged = estimate(spec, facts)
     found = [f for f in judged.findings if form.field_of(f.field) not in form.unclear_fields]
-    wrong = [*_unclear(form), *(_note(form, f) for f in found if f.code != "required")]
+    wrong = [*unclear_notes(form), *(note_of(form, f) for f in found if f.code != "required")]
     missing = _missing(form, asked, found)
     outlook, reason = _outlook(judged, wrong)
     return Summary(
         outlook=outlook,
         reason=reason,
         estimate=judged,
-        found=tuple(_in_order([*wrong, *missing] if form.after_refusal else wrong)),
+        found=tuple(in_order([*wrong, *missing] if form.after_refusal else wrong)),
         missing=() if form.after_refusal else missing,
         total_of_pool=form.offer.total_gpus,
         landing=tuple(w for w in judged.workers if w.node) if outlook == Outlook.NOW else (),
@@ -130,10 +123,6 @@ def summary_of(form: JobForm) -> Summary:
     )
 
 
-def _in_order(notes: Iterable[Note]) -> list[Note]:
-    return sorted(notes, key=lambda note: LEVELS.index(Level(note.level)))
-
-
 def _standing_in(spec: JobSpec) -> JobSpec:
     return replace(spec, name=spec.name.strip() or "-", command=spec.command if spec.command.strip() else ":")
 
@@ -141,34 +130,14 @@ def _standing_in(spec: JobSpec) -> JobSpec:
 def _missing(form: JobForm, asked: JobSpec, found: list[Finding]) -> tuple[Note, ...]:
     typed_last = {"command": asked.command, "name": asked.name}
     empty = [Finding("required", name) for name, text in typed_last.items() if not text.strip()]
-    return tuple(_note(form, f) for f in [*(f for f in found if f.code == "required"), *empty])
-
-
-def _note(form: JobForm, finding: Finding) -> Note:
-    text = finding_text(finding.code, finding.data)
-    path = finding.field
-    return Note(
-        str(finding.level),
-        form.label_of(path),
-        form.anchor_of(path),
-        text,
-        form.field_of(path),
-        form.row_number(path),
-    )
-
-
-def _unclear(form: JobForm) -> list[Note]:
-    return [
-        Note(str(Level.ERROR), form.label_of(u.field), form.anchor_of(u.field), u.text, u.field, u.row)
-        for u in form.unclear
-    ]
+    return tuple(note_of(form, f) for f in [*(f for f in found if f.code == "required"), *empty])
 
 
 def _outlook(judged: Estimate, notes: list[Note]) -> tuple[Outlook, str]:
     refused = next((f for f in judged.findings if f.code in REFUSED_FOR_GOOD), None)
     if refused is not None:
         return Outlook.NEVER, finding_text(refused.code, refused.data)
-    if any(note.level == Level.ERROR for note in notes):
+    if any(note.look == Level.ERROR for note in notes):
         return Outlook.WRONG, ""
     if judged.total_gpus is None:
         return Outlook.CHOOSE, ""

@@ -27,7 +27,16 @@ from teams.pages import NOT_CHANGED, chosen_team, digest, fresh, part, plain_id,
 from teams.services import admin_names
 
 ONLY_LOOKS = ("look", "add_row")  # buttons that work without JavaScript and create nothing
-OF_THE_PAGE = ("csrfmiddlewaretoken", "promise", "seen", "tried", "shown_team", "shown_pool")
+OF_THE_PAGE = (
+    "csrfmiddlewaretoken",
+    "promise",
+    "seen",
+    "tried",
+    "touched",
+    "confirmed",
+    "shown_team",
+    "shown_pool",
+)
 RECENT_JOBS = 5
 
 
