@@ -1,0 +1,250 @@
+"""The absolute paths that command and variables name, and what each seems to be for. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from jobs.command.reading import SHELLS, Reading, reading
+from jobs.command.simple import Assignment, Command, names
+from jobs.command.words import Word
+from jobs.spec import EnvVar, JobSpec
+
+MOST_PATHS = 500  # looked at; a text of nothing but slashes ends here
+_LONGEST = 4096
+_NO_PATH = re.compile(r"[\x00-\x1f*?\[\]{}()|^$\\\"'<>;`]")
+_OF_THE_SYSTEM = re.compile(r"/(dev|proc|sys)(/|\Z)")
+_PARTS = re.compile(r"[^a-z0-9]+")
+
+
+class Use(StrEnum):
+    RESULT = "result"  # written, by the look of it, and meant to be kept
+    MADE = "made"  # made or filled in passing: mkdir, cp, a download
+    READ = "read"
+    ASIDE = "aside"  # looked for, removed, or scratch
+    SAVED = "saved"  # read in order to be put somewhere else
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPath:
+    """`path` is normalised; `whole` is False if only this beginning of it is certain. `line` is from 1 in
+    the field `command`, and 0 elsewhere."""
+
+    path: str
+    field: str
+    line: int
+    use: Use
+    whole: bool = True
+
+
+def public_variables(env: Iterable[EnvVar]) -> tuple[tuple[str, str], ...]:
+    """The variables whose values may be looked at: private ones never are."""
+    return tuple((v.name, v.value) for v in env if not v.private and v.value is not None)
+
+
+def paths_named(spec: JobSpec) -> tuple[str, ...]:
+    """Every absolute path of the form that is certain to its end, each once, in the order of the form."""
+    found = absolute_paths(spec.command, spec.env)
+    return tuple(dict.fromkeys(named.path for named in found if named.whole))
+
+
+def absolute_paths(command: str, env: Iterable[EnvVar]) -> tuple[NamedPath, ...]:
+    """The paths of the command, then those of the variables; nothing of a command too long to be analysed."""
+    listed = tuple(env)
+    read = reading(command, public_variables(listed))
+    found = list(of_reading(read)) if read else []
+    for i, variable in enumerate(listed):
+        if not variable.private and variable.value is not None:
+            found += _of_variable(f"env.{i}.value", variable.name, variable.value)
+    return tuple(found)
+
+
+@lru_cache(maxsize=32)
+def of_reading(read: Reading) -> tuple[NamedPath, ...]:
+    """Each path once for each line and use."""
+    found: dict[NamedPath, None] = {}
+    for command in read.commands:
+        for path in _of_command(command, read):
+            found[path] = None
+    for assignment in read.assignments:
+        for path in _of_assignment(assignment):
+            found[path] = None
+    for word in read.others:
+        for path in _in_words([word], Use.ASIDE):
+            found[path] = None
+    return tuple(found)[:MOST_PATHS]
+
+
+def _of_variable(field: str, name: str, value: str) -> Iterator[NamedPath]:
+    yield from _in_words([Word(value, "", 0)], use_of_name(name, value), field)
+
+
+def _of_assignment(assignment: Assignment) -> Iterator[NamedPath]:
+    yield from _in_words([assignment.value], use_of_name(assignment.name, assignment.value.value))
+
+
+# What a command does with its paths
+
+_LOOKS = names("cd pushd ls test [ stat du df find rm rmdir chmod chown file echo printf trap set which")
+_READS = names("cat head tail source . less grep sed awk md5sum sha256sum wc")
+_MAKES = names("mkdir touch mktemp")
+_COPIES = names("cp mv rsync ln scp install")
+_SAVES = names("aws ossutil ossutil64 rclone gsutil hdfs hadoop coscmd obsutil mc s3cmd azcopy scp zip")
+_FETCHES = names("wget curl git tar unzip unxz gunzip huggingface-cli hf modelscope pip pip3 apt-get")
+_RUNS_SCRIPT = frozenset((*SHELLS, "python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun"))
+TRAINERS = frozenset(
+    (*_RUNS_SCRIPT, "horovodrun", "mpiexec", "colossalai", "llamafactory-cli", "swift", "ray")
+)
+
+_RESULT_PARTS = names(
+    "output outputs out outdir outputdir outputpath save saved savedir savepath saveto result results "
+    "workdir exp logdir logs log logging runs tensorboard export dump"
+)
+_CHECKPOINT_PARTS = names("checkpoint checkpoints ckpt ckpts")
+_PLACE_PARTS = names("dir path root folder save saves output out")
+_INPUT_PARTS = names(
+    "load resume pretrained init from input inputs in data dataset datasets model tokenizer config cfg "
+    "restore eval test reference vocab warm base"
+)
+_SCRATCH_PARTS = names(
+    "tmp temp tmpdir cache caches cachedir scratch lock pid socket home triton xdg mplconfigdir"
+)
+_CODE_PARTS = names("path pythonpath ldpath library cuda conda venv virtual python java prefix")
+_FILE_OF_MODEL = re.compile(r"\.(pt|pth|ckpt|safetensors|bin|json|ya?ml|py|txt)\Z")
+
+
+def use_of_name(name: str, path: str = "") -> Use:
+    """What an option or variable of this name (`--output_dir`, `SAVE_DIR`) holds a path for."""
+    parts = set(_PARTS.split(re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
+    if parts & _SCRATCH_PARTS:
+        return Use.ASIDE
+    if parts & _INPUT_PARTS:
+        return Use.READ
+    if parts & _RESULT_PARTS:
+        return Use.RESULT
+    if parts & _CHECKPOINT_PARTS and parts & _PLACE_PARTS and not _FILE_OF_MODEL.search(path):
+        return Use.RESULT
+    if parts & _CODE_PARTS:
+        return Use.READ
+    return Use.UNCLEAR
+
+
+def _of_command(command: Command, read: Reading) -> Iterator[NamedPath]:
+    for assignment in command.assigned:
+        yield from _of_assignment(assignment)
+    for word in command.wrapping:
+        name, equals, _value = word.value.partition("=")
+        yield from _in_words([word], use_of_name(name) if equals else Use.ASIDE)
+    for redirect in command.redirects:
+        if redirect.writes:
+            keeps = _is_output_of_training(command, read)
+            yield from _in_words([redirect.target], Use.RESULT if keeps else Use.MADE)
+        else:
+            yield from _in_words([redirect.target], Use.READ)
+    yield from _of_arguments(command, read)
+
+
+def _is_output_of_training(command: Command, read: Reading) -> bool:
+    if command.program == "exec" or command.program in TRAINERS or command.name.value.startswith("./"):
+        return True
+    return command.pipeline > 0 and any(
+        other.pipeline == command.pipeline and other.program in TRAINERS for other in read.commands
+    )
+
+
+def _of_arguments(command: Command, read: Reading) -> Iterator[NamedPath]:
+    words, program = command.words, command.program
+    if program in _LOOKS:
+        yield from _in_words(words, Use.ASIDE)
+    elif program in _READS:
+        yield from _in_words(words, Use.READ)
+    elif program in _MAKES or program in _FETCHES:
+        yield from _in_words(words, Use.MADE if not _packs(command) else Use.SAVED)
+    elif program == "tee":
+        keeps = _is_output_of_training(command, read)
+        yield from _in_words(words, Use.RESULT if keeps else Use.MADE)
+    elif program in _COPIES:
+        yield from _in_words(words[:-1], Use.SAVED)
+        yield from _in_words(words[-1:], Use.MADE)
+    elif program in _SAVES:
+        yield from _in_words(words, Use.SAVED)
+    elif program in SHELLS and words[:1] and words[0].value.startswith("-") and words[0].value.endswith("c"):
+        yield from _in_words(words[2:], Use.UNCLEAR)  # its text is read as a command itself
+    else:
+        yield from _of_program(words, program)
+
+
+def _packs(command: Command) -> bool:
+    """`tar -czf` and the upload commands take what is there to somewhere else."""
+    first = command.words[0].value if command.words else ""
+    return first == "upload" or (command.program == "tar" and first.lstrip("-").startswith(("c", "zc", "Jc")))
+
+
+def _of_program(words: Sequence[Word], program: str) -> Iterator[NamedPath]:
+    """Options say by their name what a path is for; what a script is run by is code."""
+    named = ""
+    script_due = program in _RUNS_SCRIPT
+    for word in words:
+        option, equals, value = word.value.partition("=")
+        if equals and re.fullmatch(r"[-+]*[A-Za-z_][\w.\-]*", option):
+            yield from _in_words([word.part(value)], use_of_name(option, value))
+            named = ""
+        elif word.value.startswith("-"):
+            named = word.value
+        elif named:
+            yield from _in_words([word], _use_of_option(named, word.value))
+            script_due = script_due and named in ("-u", "-m") and not word.value.endswith(".py")
+            named = ""
+        else:
+            yield from _in_words([word], Use.READ if script_due else Use.UNCLEAR)
+            script_due = False
+
+
+def _use_of_option(option: str, path: str) -> Use:
+    if option == "-o":
+        return Use.RESULT
+    if path.endswith((".py", ".sh")):
+        return Use.READ
+    return use_of_name(option, path)
+
+
+# Paths within words
+
+
+def _in_words(words: Sequence[Word], use: Use, field: str = "command") -> Iterator[NamedPath]:
+    for word in words:
+        for value in _candidates(word.value):
+            named = _named(value, field, word.line, use)
+            if named is not None:
+                yield named
+
+
+def _candidates(value: str) -> Iterator[str]:
+    """The word itself, what follows `=`, and the entries of a list like PATH."""
+    if len(value) > _LONGEST:
+        return
+    if not value.startswith("/"):
+        _option, equals, value = value.partition("=")
+        if not equals:
+            return
+    if "://" not in value:
+        yield from re.split(r"[:,]", value)
+
+
+def _named(value: str, field: str, line: int, use: Use) -> NamedPath | None:
+    certain, gap, _rest = value.partition("\0")
+    if gap:
+        certain = certain[: certain.rfind("/") + 1]
+    if not certain.startswith("/") or certain.startswith("//") or len(certain) < 3:
+        return None
+    if _NO_PATH.search(certain) or certain != certain.strip():
+        return None
+    path = posixpath.normpath(certain)
+    if path == "/" or _OF_THE_SYSTEM.match(path):
+        return None
+    return NamedPath(path, field, line, use, whole=not gap)
