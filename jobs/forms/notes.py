@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 
 from django import forms
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from jobs.findings import Finding, Fix, Level
 from jobs.forms.job import JobForm
@@ -32,6 +31,7 @@ class Offered:
     text; without one they are values, which are shown by their names."""
 
     name: str
+    label: str
     line: int | None
     old: str
     new: str
@@ -112,7 +112,7 @@ def offered(form: JobForm, fix: Fix) -> Offered | None:
         old, new = (tuple(text.split("\n")) if text else () for text in (fix.old, fix.new))
     else:
         old, new = (_names(form, name, value) for value in (fix.old, fix.new))
-    return Offered(name, fix.line, fix.old, fix.new, old, new)
+    return Offered(name, str(form.fields[name].label), fix.line, fix.old, fix.new, old, new)
 
 
 def _names(form: JobForm, name: str, value: str) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ def _names(form: JobForm, name: str, value: str) -> tuple[str, ...]:
     if not value and not isinstance(field, forms.BooleanField):
         return ()
     if isinstance(field, forms.BooleanField):
-        return (_("on") if value == "true" else _("off"),)
+        return (pgettext("switch", "on") if value == "true" else pgettext("switch", "off"),)
     if name == "spec":
         named = {str(card.spec.id): card.spec.name for card in form.offer.cards}
     elif isinstance(field, forms.CharField) and isinstance(field.widget, forms.Select | forms.RadioSelect):

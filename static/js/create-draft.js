@@ -39,7 +39,7 @@
   // Puts values into the form as it is; answers the names of those that found no place.
   const put = (values) => {
     const of = (name) => values.filter(([other]) => other === name).map(([, value]) => value);
-    for (const box of form.querySelectorAll("input[type=checkbox]")) box.checked = of(box.name).length > 0;
+    for (const box of form.querySelectorAll("input[type=checkbox]")) box.checked = of(box.name).includes(box.value);
     for (const radio of form.querySelectorAll("input[type=radio]")) radio.checked = of(radio.name).includes(radio.value);
     for (const [rows, names] of [["private-rows", ["private_name"]], ["mount-rows", ["mount_volume", "mount_path"]]]) {
       const place = document.getElementById(rows);
@@ -58,6 +58,7 @@
   };
   const restore = ({ values }) => {
     put(values);
+    form.elements.touched.value = "all"; // who typed it has been everywhere
     // Where the pool is another one, what it offers comes with the next answer: already with these choices.
     choices.addEventListener("htmx:configRequest", (event) => {
       const sent = event.detail.parameters;

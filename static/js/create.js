@@ -102,7 +102,7 @@
 
   // A note leads to its field: opens the section it lies in, and puts the cursor there.
   form.addEventListener("click", (event) => {
-    const link = event.target.closest("#summary a[href^='#']");
+    const link = event.target.closest("#summary a[href^='#'], a.ty-locate[href^='#']");
     if (!link) return;
     const place = document.querySelector(link.getAttribute("href"));
     if (!place) return;
