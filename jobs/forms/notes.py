@@ -16,6 +16,7 @@ from jobs.texts import finding_text
 
 LEVELS = (Level.ERROR, Level.WARNING, Level.HINT)
 ALL_TOUCHED = "all"
+PLAIN = ("required", "invalid_choice", "out_of_range", "too_long")  # say all there is to know
 # Sections by the fields that findings lean on: the name that the page knows, and the title.
 SECTIONS = {
     "env": ("command", gettext_lazy("Environment variables")),
@@ -62,6 +63,11 @@ class Note:
     @property
     def look(self) -> str:
         return "waits" if self.waits_for else self.level
+
+    @property
+    def explained(self) -> str:
+        """The place of the help that tells more."""
+        return "" if self.code in PLAIN else self.code
 
 
 def note_of(form: JobForm, finding: Finding) -> Note:

@@ -251,5 +251,5 @@ def test_a_team_without_a_pool_is_told_so(client: Client) -> None:
 def test_chinese_errors_for_chinese_readers(client: Client, page: Page, pool: Pool) -> None:
     sent = filled(page, pool, worker_count="0", command="")
     shown = Page(client.post(CREATE, sent, headers={"accept-language": "zh-CN"}))
-    errors = [e.text.strip() for e in shown.all("div", class_="invalid-feedback")]
-    assert errors == ["须在 1 到 1024 之间。", "必填。"]
+    errors = [" ".join(e.text.split()) for e in shown.all("div", class_="invalid-feedback")]
+    assert errors == ["错误： 须在 1 到 1024 之间。", "错误： 必填。"]

@@ -220,7 +220,7 @@ def test_notes_stand_beside_their_fields(signed_in: Client, pool: Pool) -> None:
     assert "Row 1:" in live.by_id("notes-mounts").text
     assert live.by_id("notes-name").text.strip() == ""
     tried = Page(signed_in.post("/jobs/estimate/", sent | {"tried": ["1"], "name": [""]}))
-    assert tried.by_id("notes-name").text.strip() == "This field is required."
+    assert " ".join(tried.by_id("notes-name").text.split()) == "Error: This field is required."
 
 
 def test_images_that_are_not_listed_are_counted(signed_in: Client, pool: Pool) -> None:
