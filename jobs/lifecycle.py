@@ -7,8 +7,8 @@ state, the event, the waiting totals, and frees the holds.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -35,10 +35,23 @@ class Moving(NamedTuple):
     priority: int
     worker_gpus: int
     total_gpus: int
+    max_queue_seconds: int | None
 
     @property
     def waiting_class(self) -> tuple[int, int, int, int, int, int]:
-        return self[1:]
+        return self[1:7]
+
+
+class Change(NamedTuple):
+    """What becomes of jobs, and the event that tells of it. `pause` is how long they may not start."""
+
+    old: State
+    new: State
+    code: str
+    data: Mapping[str, Any]
+    reason: Reason | None = None
+    actor: User | None = None
+    pause: timedelta = timedelta()
 
 
 def move(
@@ -48,30 +61,51 @@ def move(
     *,
     reason: Reason | None = None,
     actor: User | None = None,
+    **told: Any,
 ) -> list[int]:
     """Moves those of the jobs that are in `old`, and answers their ids in order. One job is a list of one.
 
-    ValueError for a move that the lifecycle does not know.
+    The event tells the reason and what is `told` besides. ValueError for a move that the lifecycle does
+    not know.
     """
     if not may_move(old, new):
         raise ValueError(f"no move from {old} to {new}")
-    now = timezone.now()
+    data = {**told, **({"reason": reason.as_json()} if reason else {})}
+    return _change(job_ids, Change(old, new, str(new), data, reason, actor))
+
+
+def restart(job_id: int, old: State, *, reason: Reason, pause: timedelta) -> bool:
+    """Sends a placed job back to its old place in the queue, not to start before `pause` is over.
+
+    Spends one of its restarts. False, and nothing is changed, if none is left, if its end was asked for,
+    or if it is not in `old` any more.
+    """
     with transaction.atomic():
-        touches_pool = old == State.QUEUED or new == State.QUEUED or new in TERMINAL
-        if touches_pool:
+        _lock_pools([job_id])
+        row = Job.objects.select_for_update(no_key=True).filter(pk=job_id, state=old, stop_requested_at=None)
+        found = row.filter(restarts__lt=F("max_restarts")).values_list("restarts", "max_restarts").first()
+        if found is None:
+            return False
+        Job.objects.filter(pk=job_id).update(restarts=found[0] + 1)
+        data = {"restart": found[0] + 1, "most": found[1], "reason": reason.as_json()}
+        return bool(_change([job_id], Change(old, State.QUEUED, "restarted", data, pause=pause)))
+
+
+def _change(job_ids: Sequence[int], change: Change) -> list[int]:
+    now = timezone.now()
+    old, new = change.old, change.new
+    with transaction.atomic():
+        if old == State.QUEUED or new == State.QUEUED or new in TERMINAL:
             _lock_pools(job_ids)
-        jobs = [
-            Moving(*row)
-            for row in Job.objects.select_for_update(no_key=True)
-            .filter(among(job_ids), state=old)
-            .order_by("pk")
-            .values_list("pk", "pool", "flavor", "team", "priority", "worker_gpus", "total_gpus")
-        ]
+        rows = Job.objects.select_for_update(no_key=True).filter(among(job_ids), state=old).order_by("pk")
+        jobs = [Moving(*row) for row in rows.values_list(*Moving._fields)]
         moved = [job.pk for job in jobs]
         if moved:
-            _write(moved, new, reason, now)
-            _write_events(moved, new, reason, actor, now)
+            _write(moved, change, now)
+            _write_events(moved, change, now)
             _count_waiting(jobs, old, new)
+            if new == State.QUEUED:
+                _let_wait(jobs, now + change.pause)
             if old in PLACED and (new in TERMINAL or new == State.QUEUED):
                 _end_attempts(jobs, now)
     return moved
@@ -88,28 +122,43 @@ def _lock_pools(job_ids: Sequence[int]) -> None:
         pool_lock(pool_id=pool_id)
 
 
-def _write(moved: Sequence[int], new: State, reason: Reason | None, now: datetime) -> None:
-    values: dict[str, Any] = {"state": new, "reason": reason.as_json() if reason else None, "deploy_step": ""}
-    if new == State.DEPLOYING:
+def _write(moved: Sequence[int], change: Change, now: datetime) -> None:
+    reason = change.reason.as_json() if change.reason else None
+    values: dict[str, Any] = {"state": change.new, "reason": reason, "deploy_step": "", "queue_until": None}
+    if change.new == State.DEPLOYING:
         values |= {"deploy_step": "allocate", "attempt": F("attempt") + 1}
-    elif new == State.RUNNING:
+    elif change.new == State.RUNNING:
         values["started_at"] = now
-    elif new in TERMINAL:
+    elif change.new in TERMINAL:
         values["ended_at"] = now
     Job.objects.filter(among(moved)).update(**values)
 
 
-def _write_events(
-    moved: Sequence[int], new: State, reason: Reason | None, actor: User | None, now: datetime
-) -> None:
+def _let_wait(jobs: Sequence[Moving], eligible_at: datetime) -> None:
+    """From when the jobs may start, and until when they may wait, which counts from then."""
+    by_limit: dict[int | None, list[int]] = defaultdict(list)
+    for job in jobs:
+        by_limit[job.max_queue_seconds].append(job.pk)
+    for limit, ids in by_limit.items():
+        Job.objects.filter(among(ids)).update(
+            started_at=None, eligible_at=eligible_at, queue_until=queue_end(eligible_at, limit)
+        )
+
+
+def queue_end(eligible_at: datetime, limit_seconds: int | None) -> datetime | None:
+    """Until when a job may wait that may start from `eligible_at` on; None: for ever."""
+    return None if limit_seconds is None else eligible_at + timedelta(seconds=limit_seconds)
+
+
+def _write_events(moved: Sequence[int], change: Change, now: datetime) -> None:
     bulk_insert(
         JobEvent,
         {
             "job": list(moved),
             "at": Same(now),
-            "code": Same(str(new)),
-            "data": Same({"reason": reason.as_json()} if reason else {}),
-            "actor": Same(actor.pk if actor else None),
+            "code": Same(change.code),
+            "data": Same(dict(change.data)),
+            "actor": Same(change.actor.pk if change.actor else None),
         },
     )
 

@@ -73,6 +73,14 @@ class Job(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", verbose_name=_("stopped by")
     )
     attempt = models.PositiveIntegerField(_("attempt"), default=0)
+    # What the ticks need of the request, which is large; None is no limit, and no hang detection.
+    max_runtime_seconds = models.PositiveIntegerField(_("maximum running time (s)"), null=True)
+    max_queue_seconds = models.PositiveIntegerField(_("maximum waiting time (s)"), null=True)
+    queue_until = models.DateTimeField(_("waits until"), null=True)  # set while it waits
+    max_restarts = models.PositiveSmallIntegerField(_("restarts at most"), default=0)
+    restarts = models.PositiveSmallIntegerField(_("restarts"), default=0)
+    hang_seconds = models.PositiveIntegerField(_("silence of a hang (s)"), null=True)
+    hang_action = models.CharField(_("when it hangs"), max_length=8, blank=True)
     exit_code = models.PositiveSmallIntegerField(_("exit code"), null=True)
     created_at = models.DateTimeField(_("created"))
     started_at = models.DateTimeField(_("started"), null=True)
@@ -95,6 +103,14 @@ class Job(models.Model):
             ),
             models.Index(fields=["state", "id"], condition=Q(state__in=sorted(LIVE)), name="job_live"),
             models.Index(fields=["team", "-id"], name="job_of_team"),
+            models.Index(
+                fields=["queue_until"], condition=Q(queue_until__isnull=False), name="job_queue_until"
+            ),
+            models.Index(
+                fields=["flavor", "priority", "team", "worker_gpus", "total_gpus", "eligible_at"],
+                condition=Q(state=State.QUEUED),
+                name="job_eligible",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -167,6 +183,9 @@ class Attempt(models.Model):
     started_at = models.DateTimeField(_("started"), null=True)
     ended_at = models.DateTimeField(_("ended"), null=True)
     first_failure = models.JSONField(_("first failure"), null=True)
+    # The last output before a silence, once that was told of as suspect, or as a hang.
+    suspected_at = models.DateTimeField(_("suspected to hang since"), null=True)
+    hung_at = models.DateTimeField(_("hung since"), null=True)
 
     class Meta:
         verbose_name = _("attempt")

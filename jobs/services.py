@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -12,7 +13,7 @@ from jobs.estimate import SHOWN_RANKS, Estimate, Promise, estimate
 from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
 from jobs.hints import jobs_due, pool_changed
-from jobs.lifecycle import event, move, waiting_change
+from jobs.lifecycle import event, move, queue_end, waiting_change
 from jobs.models import Job, JobTag, PrivateValue
 from jobs.reading import request_read
 from jobs.rules import flavor_of, normal_path, spec_of
@@ -23,6 +24,8 @@ from pools.models import Pool
 from pools.services import pool_lock
 from teams.models import Membership, User
 from teams.roles import Role
+
+MINUTE = 60
 
 
 class RequestRefused(Exception):
@@ -95,6 +98,7 @@ def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate) -> Job:
         total_gpus=shape.total_gpus,
         eligible_at=now,
         created_at=now,
+        **_running(spec, now),
     )
     JobTag.objects.bulk_create([JobTag(job=job, name=tag) for tag in dict.fromkeys(spec.tags)])
     PrivateValue.objects.bulk_create(
@@ -107,6 +111,22 @@ def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate) -> Job:
     event(job.pk, "created", actor=user)
     waiting_change((pool.id, flavor.id, spec.team, job.priority, shape.worker_gpus, shape.total_gpus), 1)
     return job
+
+
+def _running(spec: JobSpec, now: datetime) -> dict[str, Any]:
+    """What queue and engines look at again and again, in columns beside the request."""
+    max_runtime, max_queue = (
+        None if minutes is None else MINUTE * minutes
+        for minutes in (spec.max_runtime_minutes, spec.max_queue_minutes)
+    )
+    return {
+        "max_runtime_seconds": max_runtime,
+        "max_queue_seconds": max_queue,
+        "queue_until": queue_end(now, max_queue),
+        "max_restarts": spec.max_restarts if spec.auto_restart else 0,
+        "hang_seconds": spec.hang_timeout_seconds if spec.hang_detection else None,
+        "hang_action": spec.hang_does if spec.hang_detection else "",
+    }
 
 
 def _frozen(spec: JobSpec, facts: Facts) -> dict[str, Any]:

@@ -73,6 +73,11 @@ class JobSpec:
         """Worker count with its default; only meaningful without a custom count."""
         return 1 if self.worker_count is None else self.worker_count
 
+    @property
+    def hang_does(self) -> str:
+        """What is done about a hang, with its default filled in."""
+        return self.hang_action or ("restart" if self.auto_restart else "notify")
+
     def shape(self, spec_gpus: int | None) -> Shape | None:
         """The GPUs asked for; None while the request does not say enough, or says a number out of range."""
         if self.custom_gpus is not None:

@@ -12,27 +12,59 @@ from jobs.findings import Reason
 from jobs.states import State
 
 FAIL_FAST_GRACE_S = 5.0
+ALIVE = frozenset({Phase.STARTING, Phase.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """Why the platform ends an attempt, from which moment on, and what the job then is."""
+
+    at: float
+    end: State
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """An attempt as seen now. Times are seconds since the epoch. `first_failed` is the rank that an
-    earlier look found to have failed first: a lost Worker has no time that would tell."""
+    """An attempt as seen `now`. Times are seconds since the epoch. `first_failed` is the rank that an
+    earlier look found to have failed first: a lost Worker has no time that would tell. The running time
+    counts from `started_at`."""
 
     looks: Sequence[WorkerLook]
     expected: int
+    now: float
     first_failed: int | None = None
     stop_requested_at: float | None = None
     stop_grace_s: float = 30.0
+    started_at: float | None = None
+    max_runtime_s: int | None = None
+
+    @property
+    def cut(self) -> Cut | None:
+        """The first cause to end the attempt. What ended by itself before a limit could act was not cut."""
+        asked, limit = self.stop_requested_at, self._limit
+        if limit is not None and limit.at <= self.now and (asked is None or limit.at <= asked):
+            acts = any(look.stopped or look.phase in ALIVE for look in self.looks)
+            if acts or asked is not None:
+                return limit
+        return None if asked is None else Cut(asked, State.STOPPED, Reason("stopped_by_user"))
+
+    @property
+    def _limit(self) -> Cut | None:
+        if self.started_at is None or self.max_runtime_s is None:
+            return None
+        reason = Reason("max_runtime", {"minutes": self.max_runtime_s // 60})
+        return Cut(self.started_at + self.max_runtime_s, State.STOPPED, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`stop` is the grace in seconds with which everything is to be ended, None: let it run.
-    `end` is set once nothing of the attempt runs any more."""
+    """`stop` is the grace in seconds with which everything is to be ended, None: let it run; `cut` is the
+    cause, where the job did not fail by itself. `end` is set once nothing of the attempt runs any more."""
 
     start: bool = False
     stop: float | None = None
+    cut: Cut | None = None
     running: bool = False
     step: str = ""
     end: State | None = None
@@ -43,15 +75,14 @@ class Verdict:
 
 def judge(standing: Standing) -> Verdict:
     """The next action, decided anew at every look: nothing is remembered between looks."""
-    looks = _by_rank(standing)
-    stopping = standing.stop_requested_at is not None
+    looks, cut = _by_rank(standing), standing.cut
     failure = first_failure(looks, standing.first_failed)
-    ending = stopping or failure is not None
+    ending = cut is not None or failure is not None
     if all(_gone(look, ending) for look in looks):
-        return _end(standing, looks, failure)
+        return _end(looks, failure, cut)
     if ending:
-        grace = standing.stop_grace_s if stopping else FAIL_FAST_GRACE_S
-        return Verdict(stop=grace, first_failure=_failure_json(failure), step=_step(looks))
+        grace = standing.stop_grace_s if cut is not None else FAIL_FAST_GRACE_S
+        return Verdict(stop=grace, cut=cut, first_failure=_failure_json(failure), step=_step(looks))
     return Verdict(
         start=any(look.phase == Phase.ABSENT for look in looks),
         running=all(look.phase in (Phase.RUNNING, Phase.EXITED) for look in looks),
@@ -84,20 +115,19 @@ def _step(looks: Sequence[WorkerLook]) -> str:
     return next((look.step for look in looks if look.phase == Phase.STARTING and look.step), "")
 
 
-def _end(standing: Standing, looks: Sequence[WorkerLook], failure: WorkerLook | None) -> Verdict:
-    requested = standing.stop_requested_at
+def _end(looks: Sequence[WorkerLook], failure: WorkerLook | None, cut: Cut | None) -> Verdict:
     last = max((look.ended_at or 0.0 for look in looks), default=0.0)
-    if failure is not None and (requested is None or _ended_before(failure, requested)):
+    if failure is not None and (cut is None or _ended_before(failure, cut.at)):
         return Verdict(
             end=State.FAILED,
             reason=_reason(failure),
             exit_code=failure.exit_code,
             first_failure=_failure_json(failure),
         )
-    if all(look.exit_code == 0 for look in looks) and (requested is None or last < requested):
+    if all(look.exit_code == 0 for look in looks) and (cut is None or last < cut.at):
         return Verdict(end=State.SUCCEEDED, exit_code=0)
-    if requested is not None:
-        return Verdict(end=State.STOPPED, reason=Reason("stopped_by_user"))
+    if cut is not None:
+        return Verdict(end=cut.end, reason=cut.reason)
     return Verdict(end=State.FAILED, reason=Reason("ended_by_platform"))
 
 

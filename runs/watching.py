@@ -16,12 +16,13 @@ from threading import Lock
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils import timezone
 
 from engines.base import Engine, EngineError, Phase, WorkerLook
 from jobs.findings import Reason
 from jobs.lifecycle import event, move
 from jobs.models import Attempt, Job, Worker
-from jobs.states import State
+from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
 from pools.services import pool_lock
 from runs.launching import attempt_key, launch
@@ -37,24 +38,28 @@ _attended_lock = Lock()
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A placed job with its current attempt, its Workers in rank order, and a look at each."""
+    """A placed job with its current attempt, its Workers in rank order, and a look at each, taken `at`
+    (seconds since the epoch)."""
 
     job: Job
     attempt: Attempt
     workers: tuple[Worker, ...]
     looks: tuple[WorkerLook, ...]
+    at: float
 
     @property
     def verdict(self) -> Verdict:
         standing = Standing(
-            self.looks,
+            looks=self.looks,
             expected=len(self.workers),
+            now=self.at,
             first_failed=(self.attempt.first_failure or {}).get("rank"),
+            stop_requested_at=_seconds(self.job.stop_requested_at),
+            started_at=_seconds(self.attempt.started_at),
+            max_runtime_s=self.job.max_runtime_seconds,
         )
-        asked = self.job.stop_requested_at
-        if asked is not None:
-            grace = self.job.request["stop_grace_seconds"]  # the request is large: read only for a stop
-            standing = replace(standing, stop_requested_at=asked.timestamp(), stop_grace_s=grace)
+        if standing.cut is not None:  # the request is large: read only for this
+            standing = replace(standing, stop_grace_s=self.job.request["stop_grace_seconds"])
         return judge(standing)
 
     @property
@@ -101,6 +106,7 @@ def _sights(engine: Engine, jobs: Iterable[Job]) -> list[Sight]:
     """What is seen of the jobs now. A job that has moved on since it was read is left out."""
     jobs = list(jobs)
     looks = engine.look([attempt_key(job) for job in jobs])
+    at = timezone.now().timestamp()
     attempts = {
         (attempt.job_id, attempt.number): attempt
         for attempt in Attempt.objects.filter(job__in=jobs, ended_at=None).prefetch_related("workers")
@@ -111,7 +117,7 @@ def _sights(engine: Engine, jobs: Iterable[Job]) -> list[Sight]:
         if attempt is not None:
             workers = tuple(sorted(attempt.workers.all(), key=lambda worker: worker.rank))
             seen = looks.get(attempt_key(job), ())
-            sights.append(Sight(job, attempt, workers, tuple(_honest(workers, seen))))
+            sights.append(Sight(job, attempt, workers, tuple(_honest(workers, seen)), at))
     return sights
 
 
@@ -158,6 +164,7 @@ def _attend_one(engine: Engine, sight: Sight) -> None:
     if verdict.start:
         _start(engine, sight)
     elif verdict.stop is not None:
+        _record_limit(sight)
         engine.stop(attempt_key(job), verdict.stop)
     elif verdict.end is not None:
         _end_if_gone(engine, sight)
@@ -210,6 +217,17 @@ def _record_failure(attempt: Attempt, verdict: Verdict) -> None:
             event(attempt.job_id, "worker_failed", **failure)
 
 
+def _record_limit(sight: Sight) -> None:
+    """A limit of the request asks for the end as a person would, once, and nobody's name is beside it."""
+    job, cut = sight.job, sight.verdict.cut
+    if cut is None or cut.end != State.STOPPED or job.stop_requested_at is not None:
+        return
+    with transaction.atomic():
+        mine = Job.objects.filter(pk=job.pk, attempt=sight.attempt.number, stop_requested_at=None)
+        if mine.filter(state__in=PLACED).update(stop_requested_at=datetime.fromtimestamp(sight.at, UTC)):
+            event(job.pk, "stop_requested", reason=cut.reason.as_json())
+
+
 def _news(worker: Worker, look: WorkerLook) -> dict[str, object]:
     """What the look knows and the row does not. What is known once is never unknown again."""
     seen = {
@@ -229,6 +247,10 @@ def _time(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
+def _seconds(time: datetime | None) -> float | None:
+    return None if time is None else time.timestamp()
+
+
 def _running(job: Job, attempt: Attempt) -> None:
     """The job runs, if it still is in this attempt."""
     with transaction.atomic():
@@ -241,7 +263,8 @@ def _end(job: Job, attempt: Attempt, verdict: Verdict) -> None:
     """Ends the job, if it still is in this attempt."""
     if verdict.end is None:
         return
-    actor = job.stop_requested_by if verdict.end == State.STOPPED else None
+    asked = verdict.reason is not None and verdict.reason.code == "stopped_by_user"
+    actor = job.stop_requested_by if asked else None
     with transaction.atomic():
         pool_lock(pool_id=job.pool_id)  # before any job: the order of all who take both
         if not Job.objects.filter(pk=job.pk, attempt=attempt.number).exists():

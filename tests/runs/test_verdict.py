@@ -31,8 +31,9 @@ def lost(rank):
     return WorkerLook(rank, Phase.LOST, started_at=1.0)
 
 
-def verdict(*looks, stop_at=None, expected=None, first=None):
-    return judge(Standing(looks, expected or len(looks), first, stop_at, stop_grace_s=30))
+def verdict(*looks, stop_at=None, expected=None, first=None, **more):
+    given = {"now": 100.0, "stop_grace_s": 30, "stop_requested_at": stop_at, "first_failed": first} | more
+    return judge(Standing(looks=looks, expected=expected or len(looks), **given))
 
 
 def test_what_is_absent_is_started():
@@ -131,3 +132,41 @@ def test_stop_before_anything_was_started():
 
 def test_stop_waits_until_all_are_gone():
     assert verdict(exited(0, 143, at=6.0, stopped=True), running(1), stop_at=5.0).end is None
+
+
+LIMIT = {"started_at": 1.0, "max_runtime_s": 60}
+
+
+def test_before_its_maximum_running_time_a_job_runs_on():
+    assert verdict(running(0), now=60.9, **LIMIT).stop is None
+    assert verdict(starting(0), absent(1), now=1e9, max_runtime_s=60).stop is None
+
+
+def test_the_maximum_running_time_ends_as_a_stop_does():
+    now = verdict(running(0), exited(1), now=61.0, **LIMIT)
+    assert (now.stop, now.cut.reason.data) == (30, {"minutes": 1})
+    assert (now.end, now.start) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("looks", "asked", "end", "reason"),
+    [
+        ([exited(0, 143, at=62.0, stopped=True)], None, "stopped", "max_runtime"),
+        ([killed(0, 15, at=62.0, stopped=True)], 61.5, "stopped", "max_runtime"),
+        ([exited(0, 0, at=62.0, stopped=True)], 61.5, "stopped", "max_runtime"),
+        ([lost(0)], 61.5, "stopped", "max_runtime"),
+        # an exit before the limit wins
+        ([exited(0, 3, at=60.5), killed(1, 15, at=63.0, stopped=True)], None, "failed", "exit_code"),
+        ([exited(0, 0, at=60.5), exited(1, 0, at=60.9)], None, "succeeded", None),
+        # nobody looked in time, and it ended by itself
+        ([exited(0, 0, at=90.0)], None, "succeeded", None),
+        ([exited(0, 3, at=90.0)], None, "failed", "exit_code"),
+        ([lost(0)], None, "failed", "worker_lost"),
+        # what was asked for first is the reason
+        ([killed(0, 15, at=62.0, stopped=True)], 40.0, "stopped", "stopped_by_user"),
+        ([killed(0, 15, at=95.0, stopped=True)], 90.0, "stopped", "max_runtime"),
+    ],
+)
+def test_what_an_end_around_the_maximum_running_time_is(looks, asked, end, reason):
+    said = verdict(*looks, stop_at=asked, **LIMIT)
+    assert (said.end, said.reason and said.reason.code) == (State(end), reason)

@@ -159,7 +159,7 @@ def test_a_late_look_takes_nothing_back(engine, place):
     attend(engine, job, running())
     stale = engine.looks[attempt_key(job)]
     attend(engine, job, exited(code=3))
-    sight = watching.Sight(job, Attempt.objects.get(), tuple(Worker.objects.all()), stale)
+    sight = watching.Sight(job, Attempt.objects.get(), tuple(Worker.objects.all()), stale, START)
     sight.record()
     worker = Worker.objects.get()
     assert (worker.exit_code, worker.ended_at.timestamp()) == (3, START + 5)
@@ -200,7 +200,7 @@ def test_another_attempt_is_not_touched(engine, place):
     attend(engine, job, running())
     attempt = Attempt.objects.get()
     Job.objects.filter(pk=job.pk).update(attempt=2)
-    verdict = watching.Sight(job, attempt, tuple(Worker.objects.all()), (exited(code=1),)).verdict
+    verdict = watching.Sight(job, attempt, tuple(Worker.objects.all()), (exited(code=1),), START).verdict
     watching._end(job, attempt, verdict)
     job.refresh_from_db()
     assert job.state == "running"
@@ -258,10 +258,35 @@ def test_a_job_that_cannot_even_be_judged_is_no_trouble_for_others(engine, place
     assert [launch.key.job for launch in engine.launches] == [fine.key]
 
 
+def test_a_maximum_running_time_asks_for_the_end_once_and_by_itself(engine, place):
+    job = place(max_runtime_minutes=5, stop_grace_seconds=7)
+    assert job.max_runtime_seconds == 300
+    attend(engine, job, running())
+    attend(engine, job, running())
+    attend(engine, job, running())
+    assert (job.state, job.stopping, job.stop_requested_by) == ("running", True, None)
+    assert {grace for _, grace in engine.stops} == {7}
+    attend(engine, job, exited(code=143, stopped=True))
+    assert (job.state, job.reason) == ("stopped", {"code": "max_runtime", "data": {"minutes": 5}})
+    assert codes(job).count("stop_requested") == 1
+    assert job.events.get(code="stop_requested").data["reason"]["code"] == "max_runtime"
+
+
+def test_a_stop_by_a_person_is_theirs_also_with_a_maximum_running_time(engine, place, user):
+    job = place(max_runtime_minutes=5)
+    Job.objects.update(max_runtime_seconds=10**9)
+    attend(engine, job, running())
+    job_stop(job=job, actor=user)
+    attend(engine, job, running())
+    attend(engine, job, exited(code=143, stopped=True))
+    assert (job.state, job.reason["code"], job.events.last().actor) == ("stopped", "stopped_by_user", user)
+
+
 def test_a_pass_with_nothing_due_leaves_the_large_fields_in_the_database(
     engine, place, django_assert_num_queries
 ):
-    job = place()
+    job = place(max_runtime_minutes=60)
+    Job.objects.update(max_runtime_seconds=10**9)
     attend(engine, job, running())
     with django_assert_num_queries(3) as seen:
         watching.attend()
