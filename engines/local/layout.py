@@ -38,7 +38,7 @@ DIARY = "supervisor.log"
 PROTECTION = "protection.json"
 SCRATCH = "scratch."
 
-_JOB = re.compile(r"jo-[a-z0-9]{16}")
+_JOB = re.compile(r"(?:jo|pc)-[a-z0-9]{16}")  # of a job, or of a path check
 _RANK = re.compile(r"0|[1-9][0-9]{0,4}")
 
 

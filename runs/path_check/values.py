@@ -1,0 +1,168 @@
+"""What a path check asks and what it has found. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from jobs.findings import Finding
+
+MOST_PATHS = 64
+MOST_SCRIPTS = 8
+MOST_PATH_BYTES = 4095
+MOST_SCRIPT_BYTES = 16 * 2**10
+MOST_OUTPUT_BYTES = 2**20  # of the program: well above all that it can say
+
+
+class Kind(StrEnum):
+    FOLDER = "folder"
+    FILE = "file"
+    OTHER = "other"
+    MISSING = "missing"
+    BROKEN_LINK = "broken_link"
+    HIDDEN = "hidden"  # a folder above it may not be entered
+    NO_ANSWER = "no_answer"
+
+
+class Created(StrEnum):
+    MADE = "made"
+    FAILED = "failed"
+    REFUSED = "refused"  # it would not lie on a volume that the job may write
+
+
+class ScriptState(StrEnum):
+    READ = "read"
+    TOO_LONG = "too_long"
+    MISSING = "missing"
+    NO_FILE = "no_file"
+    UNREADABLE = "unreadable"
+    ELSEWHERE = "elsewhere"  # on no volume: it belongs to the image
+    NO_ANSWER = "no_answer"
+
+
+THERE = frozenset({Kind.FOLDER, Kind.FILE, Kind.OTHER})
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """Where the job sees a volume, or the public data: then `volume` is None."""
+
+    mount_path: str
+    read_only: bool
+    volume: int | None = None
+    name: str = ""
+
+    def holds(self, path: str) -> bool:
+        return f"{path}/".startswith(f"{self.mount_path}/")
+
+
+@dataclass(frozen=True, slots=True)
+class PathAsked:
+    """`origins` are the fields that name it: `mounts`, `public_data`, `command`, `env.NAME`, `paths` …"""
+
+    path: str
+    origins: tuple[str, ...] = ()
+    create: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptAsked:
+    """A script that the start command calls by `name`."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathSeen:
+    """`mount` is the number of the mount on which it lies, or would lie; `parent` is the nearest path above a
+    missing one that exists, `creatable` tells that a folder could be made there and would be kept."""
+
+    path: str
+    origins: tuple[str, ...]
+    kind: Kind
+    readable: bool = False
+    writable: bool = False
+    executable: bool = False
+    mount: int | None = None
+    parent: str | None = None
+    creatable: bool = False
+    created: Created | None = None
+
+    @property
+    def exists(self) -> bool:
+        return self.kind in THERE
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptSeen:
+    name: str
+    path: str
+    state: ScriptState
+    findings: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    paths: tuple[PathSeen, ...] = ()
+    scripts: tuple[ScriptSeen, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Result:
+        """The inverse of `as_json`."""
+        return cls(
+            tuple(_path_seen(**path) for path in data["paths"]),
+            tuple(ScriptSeen(**{**s, "state": ScriptState(s["state"])}) for s in data["scripts"]),
+        )
+
+
+def _path_seen(kind: str, origins: Iterable[str], created: str | None, **fields: Any) -> PathSeen:
+    made = Created(created) if created else None
+    return PathSeen(kind=Kind(kind), origins=tuple(origins), created=made, **fields)
+
+
+def plain_path(path: str) -> str:
+    """Without doubled and trailing slashes. `..` stays: where it leads depends on links."""
+    return "/" + "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def is_proper(path: str) -> bool:
+    """Whether it is an absolute path that a system can be asked about."""
+    if not path.startswith("/") or "\0" in path:
+        return False
+    try:
+        return len(path.encode()) <= MOST_PATH_BYTES
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+
+
+def merged(asked: Iterable[PathAsked]) -> tuple[PathAsked, ...]:
+    """Each path once, with all its origins, in the order in which they were first named."""
+    found: dict[str, PathAsked] = {}
+    for one in asked:
+        path = plain_path(one.path)
+        known = found.get(path, PathAsked(path))
+        origins = tuple(dict.fromkeys(known.origins + one.origins))
+        found[path] = replace(known, origins=origins, create=known.create or one.create)
+    return tuple(found.values())
+
+
+def create_refused(asked: Sequence[PathAsked], mounts: Sequence[Mount]) -> list[Finding]:
+    """Folders that may not be made: those that would not be kept, or that lead through `..`."""
+    refused = []
+    for i, one in enumerate(asked):
+        keeps = any(mount.holds(one.path) and not mount.read_only for mount in mounts)
+        if not keeps or ".." in one.path.split("/"):
+            refused.append(Finding("create_not_on_volume", f"create.{i}", data={"path": one.path}))
+    return refused
+
+
+def within(folder: str, name: str) -> str:
+    """The path of a script that is called by `name` while the working directory is `folder`."""
+    return plain_path(posixpath.normpath(posixpath.join(folder, name)))
