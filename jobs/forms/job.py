@@ -17,6 +17,7 @@ from jobs.environment import parse_text
 from jobs.estimate import Promise
 from jobs.findings import Finding
 from jobs.forms.fields import choice, one_id, switch, text, whole
+from jobs.forms.image_choice import ImageChoice, ImageSelect
 from jobs.forms.offer import Offer, offer_read
 from jobs.forms.rows import Row, Unclear
 from jobs.rules import limits
@@ -48,7 +49,7 @@ class JobForm(forms.Form):
     custom_gpus = whole(gettext_lazy("Number of GPUs"), 1, limits.MOST_CUSTOM_GPUS)
     flavor = one_id(gettext_lazy("Node flavor"))
     rdma = switch("RDMA")
-    image = one_id(gettext_lazy("Image"))
+    image = one_id(gettext_lazy("Image"), ImageSelect)
     framework = forms.CharField(
         label=gettext_lazy("Distributed framework"),
         required=False,
@@ -266,7 +267,8 @@ class JobForm(forms.Form):
         self._choices("team", lambda: [(t.pk, t.name) for t in offer.teams])
         self._choices("pool", lambda: [(n.pool.pk, _pool_label(n)) for n in offer.pools])
         self._choices("flavor", lambda: [(f.id, f"{f.name} · {f.gpu_model}") for f in offer.flavors])
-        self._choices("image", lambda: _image_groups(offer))
+        self.images = self.fields["image"].widget.choice = ImageChoice(self.user, offer)
+        self._choices("image", self.images.groups)
         for name, form_field in self.fields.items():
             widget = form_field.widget
             widget.attrs["aria-describedby"] = f"notes-{name}"
@@ -288,12 +290,3 @@ def _pool_label(numbers: PoolNumbers) -> str:
     paused = " · " + _("paused") if pool.paused else ""
     out = "" if numbers.in_service else " · " + _("no node in service")
     return f"{pool.name} · {idle}{paused}{out} · {pool.zone.name}"
-
-
-def _image_groups(offer: Offer) -> list[Any]:
-    groups = [(_("Preset images"), False), (_("Custom images"), True)]
-    found = [
-        (label, [(i.pk, i.reference) for i in offer.images if (i.team_id is not None) == custom])
-        for label, custom in groups
-    ]
-    return [(label, choices) for label, choices in found if choices]

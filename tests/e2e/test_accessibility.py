@@ -98,7 +98,7 @@ def test_the_form_can_be_filled_by_keyboard_alone(browser: Browser, tour: Tour) 
         reached.add(page.evaluate("document.activeElement.name || document.activeElement.id || ''"))
         if page.evaluate("document.activeElement.matches('.ty-confirm .btn-primary')"):
             break
-    wanted = {"pool", "spec", "worker_count", "custom", "image", "framework", "command", "env_text"}
+    wanted = {"pool", "spec", "worker_count", "custom", "id_image", "framework", "command", "env_text"}
     wanted |= {"private_name", "private_value", "public_data", "mount_volume", "mount_path", "name", "tags"}
     assert wanted - reached == set()
     page.keyboard.press("Enter")

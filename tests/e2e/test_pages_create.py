@@ -237,7 +237,8 @@ def test_what_was_typed_survives_a_reload_another_language_and_the_example(page:
     page.select_option("#id_pool", str(other.pk))
     spec = page.locator(f"input[name=spec][value='{worker_spec(other, 4).pk}']")
     spec.check()
-    page.select_option("#id_image", str(image.pk))
+    page.fill("#id_image", image.reference)
+    page.keyboard.press("Enter")
     page.fill("#id_worker_count", "3")
     page.fill("#id_command", "line one\nline two")
     page.locator("[name=private_name]").fill("KEY")
@@ -251,7 +252,7 @@ def test_what_was_typed_survives_a_reload_another_language_and_the_example(page:
         expect(page.locator("[name=private_name]").first).to_have_value("KEY")
         expect(page.locator("[name=private_value]").first).to_have_value("")
         expect(spec).to_be_checked()
-        expect(page.locator("#id_image")).to_have_value(str(image.pk))
+        expect(page.locator("#id_image")).to_have_value(image.reference)
         expect(page.locator("#total-gpus")).to_have_text("12")
 
     page.reload()
