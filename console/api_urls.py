@@ -36,6 +36,7 @@ urlpatterns = [
         runs.WorkerLogDownload.as_view(),
         name="api-worker-log-download",
     ),
+    path("jobs/<job:key>/clone/", jobs.JobClone.as_view(), name="api-job-clone"),
     path("jobs/<job:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),
     re_path("", NoSuchAddress.as_view()),
 ]

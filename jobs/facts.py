@@ -90,6 +90,15 @@ class VolumeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """A job whose private values are to be used again: whether team, image and command of the request are
+    those of that job, and by whom each value was entered (name → user id)."""
+
+    unchanged: bool
+    owners: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class WaitingFacts:
     """How many jobs of one class wait, and the id of the oldest that may start now (None: none may)."""
 
@@ -103,13 +112,16 @@ class WaitingFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`pool`, `image` and `volumes` hold only what the team may use."""
+    """`pool`, `image` and `volumes` hold only what the team may use, and `sources` (by the ids of jobs) only
+    what the sender may see."""
 
     now: datetime
     teams: frozenset[int]
+    user: int = 0
     may_use_high_priority: bool = False
     pool: PoolFacts | None = None
     image: ImageFacts | None = None
     volumes: Mapping[int, VolumeFacts] = field(default_factory=dict)
     waiting: tuple[WaitingFacts, ...] = ()
+    sources: Mapping[str, SourceFacts] = field(default_factory=dict)
     landing: tuple[IdleNode, ...] = ()  # the nodes that best fit would choose from

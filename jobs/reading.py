@@ -6,7 +6,18 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    When,
+)
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -17,13 +28,14 @@ from jobs.facts import (
     ImageFacts,
     PoolFacts,
     QuotaFacts,
+    SourceFacts,
     SpecFacts,
     VolumeFacts,
     WaitingFacts,
 )
-from jobs.models import Job, JobEvent, WaitingTotal
+from jobs.models import Job, JobEvent, PrivateValue, WaitingTotal
 from jobs.rules import flavor_of, spec_of
-from jobs.spec import JobSpec
+from jobs.spec import JobSpec, is_job_key
 from jobs.states import State
 from pools.models import Flavor, Grant, Node, Pool, WorkerSpec
 from pools.placement import IdleNode
@@ -44,11 +56,13 @@ def request_read(user: User, spec: JobSpec, ranks: int) -> tuple[JobSpec, Facts]
     facts = Facts(
         now=timezone.now(),
         teams=frozenset(memberships),
+        user=user.pk,
         may_use_high_priority=mine is not None and mine.may_use_high_priority,
         pool=pool,
         image=image_read(spec.image, mine.team_id, pool) if mine and spec.image is not None else None,
         volumes=volumes_read(spec) if mine and spec.mounts else {},
         waiting=waiting_read(pool.id) if pool else (),
+        sources=sources_read(spec, user),
         landing=landing_read(spec, pool, ranks) if pool else (),
     )
     return spec, facts
@@ -131,6 +145,21 @@ def volumes_read(spec: JobSpec) -> dict[int, VolumeFacts]:
         )
         for g in grants
     }
+
+
+def sources_read(spec: JobSpec, user: User) -> dict[str, SourceFacts]:
+    """The jobs from which private values are to be taken; asks nothing where none are."""
+    keys = {v.from_job for v in spec.env if v.from_job and is_job_key(v.from_job)}
+    if not keys:
+        return {}
+    same = Q(job__team=spec.team, job__image=spec.image, job__request__command=spec.command)
+    values = PrivateValue.objects.filter(job__in=Job.objects.for_user(user), job__key__in=keys)
+    rows = values.annotate(same=ExpressionWrapper(same, BooleanField()))
+    unchanged: dict[str, bool] = {}
+    owners: dict[str, dict[str, int]] = {}
+    for key, unchanged[key], name, owner in rows.values_list("job__key", "same", "name", "owner"):
+        owners.setdefault(key, {})[name] = owner
+    return {key: SourceFacts(same, owners[key]) for key, same in unchanged.items()}
 
 
 CLASS_FIELDS = ("flavor", "priority", "team", "worker_gpus", "total_gpus")

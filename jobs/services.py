@@ -14,12 +14,13 @@ from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
 from jobs.hints import jobs_due, pool_changed
 from jobs.lifecycle import event, move, queue_end, waiting_change
-from jobs.models import Job, JobTag, PrivateValue
+from jobs.models import Job, JobTag
+from jobs.neighbours import with_alternatives
+from jobs.private import private_store
 from jobs.reading import request_read
 from jobs.rules import flavor_of, normal_path, spec_of
 from jobs.spec import JobSpec
 from jobs.states import LIVE, Priority, State
-from jobs.vault import encrypt
 from pools.models import Pool
 from pools.services import pool_lock
 from teams.models import Membership, User
@@ -45,9 +46,9 @@ class PromiseBroken(Exception):
 
 
 def job_estimate(*, user: User, spec: JobSpec, ranks: int = SHOWN_RANKS) -> Estimate:
-    """What would happen to the request now; nothing is stored."""
+    """What would happen to the request now, and what would start in its place; nothing is stored."""
     spec, facts = request_read(user, spec, ranks)
-    return estimate(spec, facts, ranks)
+    return with_alternatives(estimate(spec, facts, ranks), spec, facts)
 
 
 def job_create(*, user: User, spec: JobSpec, promise: Promise | None = None) -> Job:
@@ -101,13 +102,7 @@ def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate) -> Job:
         **_running(spec, now),
     )
     JobTag.objects.bulk_create([JobTag(job=job, name=tag) for tag in dict.fromkeys(spec.tags)])
-    PrivateValue.objects.bulk_create(
-        [
-            PrivateValue(job=job, owner=user, name=v.name, ciphertext=encrypt(v.value or ""))
-            for v in spec.env
-            if v.private
-        ]
-    )
+    private_store(job=job, user=user, spec=spec)
     event(job.pk, "created", actor=user)
     waiting_change((pool.id, flavor.id, spec.team, job.priority, shape.worker_gpus, shape.total_gpus), 1)
     return job

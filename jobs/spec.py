@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,15 +11,20 @@ from pools.capacity import Shape
 
 MOST_WORKERS = 1024
 MOST_CUSTOM_GPUS = 8192
+JOB_KEY = re.compile(r"jo-[a-z0-9]{16}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class EnvVar:
-    """A variable of the page. A stored private one has no value: it lies encrypted beside the job."""
+    """A variable of the page. A stored private one has no value: it lies encrypted beside the job.
+
+    `from_job` asks for the value that the private variable of that name has in that job, unread.
+    """
 
     name: str
     value: str | None
     private: bool = False
+    from_job: str | None = None
 
     def __repr__(self) -> str:
         shown = "…" if self.private else repr(self.value)
@@ -87,12 +93,18 @@ class JobSpec:
         return Shape.of_spec(spec_gpus, self.workers_wanted)
 
     def public(self) -> JobSpec:
-        """The same request without the values of private variables: what may be stored in clear."""
-        return replace(self, env=tuple(replace(v, value=None) if v.private else v for v in self.env))
+        """The same request without the values of private variables, and without where they came from:
+        what may be stored in clear."""
+        env = (replace(v, value=None, from_job=None) if v.private else v for v in self.env)
+        return replace(self, env=tuple(env))
 
     def as_json(self) -> dict[str, Any]:
         """As in the API's request body. Contains private values unless `public()` was taken first."""
-        return asdict(self)
+        body = asdict(self)
+        for variable in body["env"]:
+            if variable["from_job"] is None:
+                del variable["from_job"]
+        return body
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> JobSpec:
@@ -107,3 +119,8 @@ class JobSpec:
 def unix_newlines(text: str) -> str:
     """A browser sends CRLF for every line of a text area; bash wants LF. A lone CR stays."""
     return text.replace("\r\n", "\n")
+
+
+def is_job_key(text: str) -> bool:
+    """Whether a job may have this id: nothing else need be looked up."""
+    return JOB_KEY.match(text) is not None

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from jobs.api.answer import job_answer, visible_job, visible_jobs
 from jobs.api.creating import HEADER, CreateParams, create_answer, estimate_answer
 from jobs.api.filters import CountsFilter, JobFilter, filtered
+from jobs.clone import clone_body
 from jobs.models import Job, JobEvent, Worker
 from jobs.querysets import LARGE_FIELDS
 from jobs.reading import waiting_since
@@ -104,6 +105,17 @@ class JobDetail(ApiView):
 
     def get(self, request: Request, key: str) -> Response:
         return Response(job_answer(visible_job(request.user, key), cast(User, request.user)))
+
+
+class JobClone(ApiView):
+    """The body of `POST jobs/` that would create the job once more, its private values by reference. From a
+    team mate's job they are taken over as long as team, image and command stay as they are."""
+
+    serializer_class = JobRequestSerializer
+
+    def get(self, request: Request, key: str) -> Response:
+        job = get_object_or_404(Job.objects.for_user(request.user), key=key)
+        return Response(clone_body(job.spec_asked, job.key))
 
 
 class NothingSerializer(StrictSerializer):

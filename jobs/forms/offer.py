@@ -11,7 +11,15 @@ from django.utils import timezone
 from images.models import Image
 from jobs.estimate import SHOWN_RANKS
 from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
-from jobs.reading import image_in_zone, image_read, landing_read, pool_read, volumes_read, waiting_read
+from jobs.reading import (
+    image_in_zone,
+    image_read,
+    landing_read,
+    pool_read,
+    sources_read,
+    volumes_read,
+    waiting_read,
+)
 from jobs.spec import JobSpec
 from pools.capacity import custom_startable, startable
 from pools.models import Grant, Pool
@@ -119,7 +127,7 @@ def offer_start(user: User, team_id: int | None = None, pool_id: int | None = No
     return offer
 
 
-def request_facts(offer: Offer, spec: JobSpec) -> tuple[JobSpec, Facts]:
+def request_facts(user: User, offer: Offer, spec: JobSpec) -> tuple[JobSpec, Facts]:
     """As `jobs.reading.request_read`, but what the form has read already is not read again."""
     if spec.team is None:
         spec = replace(spec, team=offer.team)
@@ -127,11 +135,13 @@ def request_facts(offer: Offer, spec: JobSpec) -> tuple[JobSpec, Facts]:
     return spec, Facts(
         now=timezone.now(),
         teams=frozenset(t.pk for t in offer.teams),
+        user=user.pk,
         may_use_high_priority=offer.may_use_high_priority,
         pool=pool,
         image=image_read(spec.image, team, pool) if team and spec.image else None,
         volumes=volumes_read(spec) if team and spec.mounts else {},
         waiting=waiting_read(pool.id) if pool else (),
+        sources=sources_read(spec, user),
         landing=landing_read(spec, pool, SHOWN_RANKS) if pool else (),
     )
 

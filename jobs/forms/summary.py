@@ -103,7 +103,7 @@ def summary_of(form: JobForm) -> Summary:
     """Judges what the form holds. Command and name are typed last: while empty they do not
     keep the numbers from showing. Once creation was tried, what is missing is an error like others."""
     asked = form.job_spec()
-    spec, facts = request_facts(form.offer, _standing_in(asked))
+    spec, facts = request_facts(form.user, form.offer, _standing_in(asked))
     judged = estimate(spec, facts)
     found = [f for f in judged.findings if form.field_of(f.field) not in form.unclear_fields]
     wrong = [*unclear_notes(form), *(note_of(form, f) for f in found if f.code != "required")]

@@ -6,6 +6,7 @@ from jobs.facts import Facts
 from jobs.findings import Finding
 from jobs.rules.basics import basics
 from jobs.rules.mounts import mounts, normal_path
+from jobs.rules.private import private_sources
 from jobs.rules.resources import flavor_of, image, kinds, rdma_allowed, resources, spec_of
 from jobs.rules.running import advanced, tolerance
 from jobs.rules.startup import command, environment
@@ -23,6 +24,7 @@ def check(spec: JobSpec, facts: Facts) -> list[Finding]:
         *tolerance(spec),
         *command(spec),
         *environment(spec),
+        *private_sources(spec, facts),
         *mounts(spec, facts),
         *basics(spec),
         *advanced(spec, facts),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.drainage import set_override
-from rest_framework import serializers
+from rest_framework import exceptions, serializers
 
 from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
 from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
 from jobs.states import PRIORITY_CODES, Framework
+from jobs.texts import finding_text
 from teams.rest import StrictBooleanField, StrictIntegerField, StrictSerializer, StrictStringField
 
 # More entries than these are no request, but an attack; what a request may have is a rule.
@@ -25,6 +27,11 @@ class CodeField(StrictStringField):
         set_override(self, "field", {"type": "string", "enum": list(codes)})
 
 
+def finding_error(code: str, data: Mapping[str, Any]) -> exceptions.ErrorDetail:
+    """The error of a request that cannot be, in the words of its check result."""
+    return exceptions.ErrorDetail(finding_text(code, data), code=code)
+
+
 def _optional_number() -> StrictIntegerField:
     return StrictIntegerField(required=False, allow_null=True, default=None)
 
@@ -34,9 +41,21 @@ def _text(**kwargs: Any) -> StrictStringField:
 
 
 class EnvVarRequestSerializer(StrictSerializer):
+    """A variable: with its value, or with the job that has it as a private one (`from_job`)."""
+
     name = _text()
-    value = _text()
+    value = _text(required=False)
     private = StrictBooleanField(default=False)
+    from_job = _text(
+        required=False, help_text="Use the value that the private variable has in this job, unread."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "value" in attrs and "from_job" in attrs:
+            raise exceptions.ValidationError({"from_job": finding_error("excluded_by_value", {})})
+        if not {"value", "from_job"} & attrs.keys():
+            raise exceptions.ValidationError({"value": finding_error("required", {})})
+        return attrs
 
 
 class MountRequestSerializer(StrictSerializer):
@@ -90,7 +109,7 @@ class JobRequestSerializer(StrictSerializer):
         """The request as the rest of the console knows it."""
         fields = dict(self.validated_data)
         fields["command"] = unix_newlines(fields["command"])
-        fields["env"] = tuple(EnvVar(**variable) for variable in fields["env"])
+        fields["env"] = tuple(EnvVar(**{"value": None} | variable) for variable in fields["env"])
         fields["mounts"] = tuple(MountSpec(**mount) for mount in fields["mounts"])
         fields["tags"] = tuple(fields["tags"])
         return JobSpec(**fields)

@@ -56,6 +56,17 @@ FINDINGS = {
     "env_fullwidth_semicolon": gettext_lazy(
         "“%(piece)s” contains the full-width sign ；. Separate variables by ; or quote the value."
     ),
+    "excluded_by_value": gettext_lazy("Give either a value or a job that has it."),
+    "private_source_in_clear": gettext_lazy(
+        "The private value of %(name)s can only be used again in a variable that is private too."
+    ),
+    "private_source_unknown": gettext_lazy(
+        "You see no job %(job)s that has a private variable %(name)s; enter the value anew."
+    ),
+    "private_enter_anew": gettext_lazy(
+        "Somebody else entered %(name)s for the team, image and command of %(job)s. "
+        "With others enter a value of your own."
+    ),
     "volume_unknown": gettext_lazy("There is no such volume for this team."),
     "volume_in_other_zone": gettext_lazy("This volume is not in the zone %(zone)s of the resource pool."),
     "mount_path_absolute": gettext_lazy("A mount path is absolute: it starts with / and has no line breaks."),
