@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
@@ -41,6 +41,7 @@ def pools_with_waiting_jobs() -> list[int]:
 def queue_tick() -> None:
     """Repairs whatever lost hints left undone; the trouble of one pool stays its own."""
     _guarded(stops_settle)
+    _guarded(waits_end)
     for pool_id in pools_with_waiting_jobs():
         _guarded(partial(queue_cycle, pool_id))
 
@@ -59,6 +60,19 @@ def stops_settle() -> list[int]:
     for job in asked[:MOST_STARTS]:
         reason = Reason("stopped_by_user")
         stopped += move([job.pk], State.QUEUED, State.STOPPED, reason=reason, actor=job.stop_requested_by)
+    return stopped
+
+
+def waits_end() -> list[int]:
+    """Stops the jobs that have waited for as long as their requests allow, the most overdue first."""
+    overdue = Job.objects.filter(queue_until__lte=timezone.now(), stop_requested_at=None)
+    by_limit: dict[int, list[int]] = defaultdict(list)
+    for pk, limit in overdue.order_by("queue_until").values_list("pk", "max_queue_seconds")[:MOST_STARTS]:
+        by_limit[limit or 0].append(pk)
+    stopped = []
+    for limit, jobs in by_limit.items():
+        reason = Reason("queue_timeout", {"minutes": limit // 60})
+        stopped += move(jobs, State.QUEUED, State.STOPPED, reason=reason)
     return stopped
 
 

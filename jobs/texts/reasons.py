@@ -28,6 +28,7 @@ REASONS = {
         "Too many nodes are out of service: this needs room for %(total_gpus)s GPUs in %(workers)s Workers."
     ),
     "stopped_by_user": gettext_lazy("Stopped on request."),
+    "queue_timeout": gettext_lazy("It has waited for its maximum waiting time of %(minutes)s min."),
     "max_runtime": gettext_lazy("It has run for its maximum running time of %(minutes)s min."),
     "exit_code": gettext_lazy("Worker %(rank)s failed first, with exit code %(exit_code)s."),
     "exit_code_of_signal": gettext_lazy(

@@ -1,5 +1,6 @@
 """The queue cycle on the database: what starts holds exactly its GPUs, and every count stays right."""
 
+from datetime import timedelta
 from functools import partial
 from io import StringIO
 from itertools import pairwise
@@ -8,11 +9,12 @@ from threading import Thread
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, connections, transaction
+from django.utils import timezone
 
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job, WaitingTotal, Worker
 from jobs.reasons import job_waiting
-from jobs.scheduling import queue_cycle, queue_tick, stops_settle
+from jobs.scheduling import queue_cycle, queue_tick, stops_settle, waits_end
 from jobs.services import job_create, job_stop
 from jobs.states import State
 from pools.models import Flavor, Grant, Hold, Node, NodeState, Pool
@@ -261,6 +263,49 @@ def test_a_stop_asked_for_on_the_way_back_to_the_queue_is_settled(team, user):
     assert (job.state, job.reason["code"]) == ("stopped", "stopped_by_user")
     assert job.events.last().actor == user
     recount()
+
+
+def test_a_job_that_waited_for_too_long_is_stopped(team, user):
+    pool = make_pool(team, nodes=1)
+    occupy(pool, [8])
+    impatient, patient, endless = (make_job(user, pool, max_queue_minutes=n) for n in (5, 60, None))
+    assert impatient.queue_until == impatient.created_at + timedelta(minutes=5)
+    assert endless.queue_until is None
+    queue_tick()
+    assert states() == ["queued"] * 3
+    Job.objects.filter(pk=impatient.pk).update(queue_until=timezone.now())
+    queue_tick()
+    impatient.refresh_from_db()
+    assert states() == ["stopped", "queued", "queued"]
+    assert impatient.reason == {"code": "queue_timeout", "data": {"minutes": 5}}
+    assert impatient.events.last().actor is None
+    assert WaitingTotal.objects.get().jobs == 2
+    assert not Job.objects.filter(queue_until__isnull=False).exclude(pk=patient.pk).exists()
+
+
+def test_the_maximum_waiting_time_is_none_of_a_running_job(team, user):
+    pool = make_pool(team)
+    job = make_job(user, pool, max_queue_minutes=5)
+    queue_cycle(pool.pk)
+    job.refresh_from_db()
+    assert job.queue_until is None
+    before = timezone.now()
+    move([job.pk], State.DEPLOYING, State.QUEUED)
+    job.refresh_from_db()
+    assert job.queue_until >= before + timedelta(minutes=5)
+
+
+def test_looking_for_overdue_jobs_costs_the_same_whatever_waits(team, user, django_assert_num_queries):
+    pool = make_pool(team, nodes=1)
+    occupy(pool, [8])
+    for _ in range(20):
+        make_job(user, pool, max_queue_minutes=60)
+    with django_assert_num_queries(1) as seen:
+        assert waits_end() == []
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {'QUERY PLAN ' * (connection.vendor == 'sqlite')}{seen[0]['sql']}")
+        plan = str(cursor.fetchall())
+    assert "job_queue_until" in plan or connection.vendor != "sqlite"
 
 
 def test_a_full_pool_costs_the_same_queries_whatever_waits(team, user, django_assert_max_num_queries):
