@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from jobs.advice import advise
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected
 from jobs.facts import Facts, FlavorFacts, PoolFacts, WaitingFacts
-from jobs.findings import Finding, Level, Reason
+from jobs.findings import Change, Finding, Level, Reason
 from jobs.queue import FlavorState, PoolState, Quota, WaitingClass, decide
 from jobs.rules import check, flavor_of, rdma_allowed, spec_of
+from jobs.rules.resources import resources
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority
 from pools.capacity import Shape, custom_startable, fits_empty, idle_gpus, startable
@@ -55,6 +57,22 @@ class WorkerPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """A nearby request that starts now: which fields of the request to change, and to what.
+
+    `startable` counts as in the estimate of the changed request. `notes` tell what becomes different, for the
+    script above all. Found by `jobs.alternatives`.
+    """
+
+    changes: Mapping[str, Any]
+    shape: Shape
+    unit: str
+    startable: int
+    notes: tuple[Change, ...] = ()
+    starts_now: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """`startable` and `wanted` count Workers, or GPUs where `unit` says so. Fields that the request
     does not yet determine are None."""
@@ -74,6 +92,7 @@ class Estimate:
     environment_common: dict[str, str | None]
     environment_ranks: tuple[dict[str, str | None], ...]
     findings: tuple[Finding, ...]
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -96,13 +115,13 @@ def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
     return Estimate(
         valid=valid,
         unit="gpus" if spec.custom else "workers",
-        startable=_startable(spec, flavor, shape),
+        startable=startable_of(spec, flavor, shape),
         wanted=None if shape is None else shape.total_gpus if spec.custom else shape.workers,
         worker_count=shape.workers if shape else None,
         starts_now=starts_now,
         total_gpus=shape.total_gpus if shape else None,
         idle_gpus=sum(idle_gpus(f.idle_nodes) for f in pool.flavors.values()) if pool else None,
-        workers=_workers(shape, facts.landing if starts_now else (), ranks),
+        workers=_workers(shape, ranks),
         queue=queue_place(facts.waiting, _priority(spec)) if pool else None,
         reason=reason,
         rdma_allowed=pool is not None and rdma_allowed(spec, pool),
@@ -110,6 +129,19 @@ def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
         environment_ranks=by_rank,
         findings=tuple(findings),
     )
+
+
+def finds_room(spec: JobSpec, facts: Facts) -> bool:
+    """Whether the request would start now as far as pool, Workers and queue decide: what is missing or wrong
+    in its other fields is not looked at."""
+    pool = facts.pool
+    flavor = flavor_of(spec, pool) if pool else None
+    worker_spec = spec_of(spec, pool) if pool else None
+    shape = spec.shape(worker_spec.gpus if worker_spec else None)
+    if pool is None or flavor is None or shape is None:
+        return False
+    found = [*resources(spec, facts), *_never(spec, shape, flavor, facts)]
+    return all(f.level != Level.ERROR for f in found) and _reason(spec, facts, pool, flavor, shape) is None
 
 
 def pool_state(facts: Facts, pool: PoolFacts) -> PoolState:
@@ -203,7 +235,8 @@ def _never(spec: JobSpec, shape: Shape | None, flavor: FlavorFacts | None, facts
         yield Finding("over_quota", field, data={"limit": quota.limit, "wanted": shape.total_gpus})
 
 
-def _startable(spec: JobSpec, flavor: FlavorFacts | None, shape: Shape | None) -> int | None:
+def startable_of(spec: JobSpec, flavor: FlavorFacts | None, shape: Shape | None) -> int | None:
+    """How many such Workers, or how many GPUs of a custom count, there is room for now."""
     if flavor is None:
         return None
     if spec.custom:
@@ -211,13 +244,17 @@ def _startable(spec: JobSpec, flavor: FlavorFacts | None, shape: Shape | None) -
     return startable(flavor.idle_nodes, shape.worker_gpus) if shape else None
 
 
-def _workers(shape: Shape | None, landing: Sequence[IdleNode], ranks: int) -> tuple[WorkerPlace, ...]:
-    if shape is None:
-        return ()
+def _workers(shape: Shape | None, ranks: int) -> tuple[WorkerPlace, ...]:
+    gpus_by_rank = shape.gpus_by_rank[:ranks] if shape else ()
+    return tuple(WorkerPlace(rank, gpus, None) for rank, gpus in enumerate(gpus_by_rank))
+
+
+def landed(judged: Estimate, landing: Sequence[IdleNode]) -> Estimate:
+    """The same with the nodes on which best fit would put its Workers now, chosen among `landing`."""
     nodes = Nodes(landing, max((node.idle for node in landing), default=0))
     names = {node.id: node.name for node in landing}
     places = []
-    for rank, gpus in enumerate(shape.gpus_by_rank[:ranks]):
-        node = nodes.take_one(gpus) if nodes.fits(Shape(gpus, gpus)) else None
-        places.append(WorkerPlace(rank, gpus, None if node is None else names[node]))
-    return tuple(places)
+    for worker in judged.workers:
+        fits = nodes.fits(Shape(worker.gpus, worker.gpus))
+        places.append(replace(worker, node=names[nodes.take_one(worker.gpus)] if fits else None))
+    return replace(judged, workers=tuple(places))

@@ -58,3 +58,11 @@ class Reason:
 
     def as_json(self) -> dict[str, Any]:
         return {"code": self.code, "data": dict(self.data)}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that becomes different, to be told to whom it matters: a code and its data."""
+
+    code: str
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -17,7 +17,7 @@ from jobs.models import Job, JobEvent, Worker
 from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority, State
-from jobs.texts import event_text, finding_text, reason_text
+from jobs.texts import change_text, event_text, finding_text, reason_text
 from teams.serializers import NamedSerializer
 
 
@@ -90,6 +90,24 @@ class EnvironmentSerializer(serializers.Serializer[Any]):
     )
 
 
+class ChangeSerializer(serializers.Serializer[Any]):
+    """What becomes different, by code, and the sentence in the reader's language."""
+
+    code = serializers.CharField()
+    data = serializers.DictField()  # type: ignore[assignment]
+    message = serializers.SerializerMethodField()
+
+    def get_message(self, change: Any) -> str:
+        return change_text(change.code, change.data)
+
+
+class AlternativeSerializer(serializers.Serializer[Any]):
+    changes = serializers.DictField(help_text="Fields of the request, and the values to send instead.")
+    startable = serializers.IntegerField(help_text="As in the estimate of the changed request.")
+    starts_now = serializers.BooleanField()
+    notes = ChangeSerializer(many=True)
+
+
 class EstimateSerializer(serializers.Serializer[Any]):
     valid = serializers.BooleanField()
     startable = serializers.IntegerField(allow_null=True)
@@ -101,6 +119,9 @@ class EstimateSerializer(serializers.Serializer[Any]):
     workers = WorkerPlaceSerializer(many=True)
     queue = QueuePlaceSerializer(allow_null=True)
     reason = ReasonSerializer(allow_null=True)
+    alternatives = AlternativeSerializer(
+        many=True, help_text="What would start now in its place, if the request would not; at most three."
+    )
     rdma_allowed = serializers.BooleanField()
     environment = EnvironmentSerializer(source="*")
     findings = FixableSerializer(many=True)

@@ -1,7 +1,16 @@
 """Sentences for codes, in the reader's language. The only place in `jobs` where sentences are made."""
 
+from jobs.texts.alternatives import CHANGES, alternative_text, change_text, shape_text, split_text
 from jobs.texts.findings import FINDINGS, finding_text
-from jobs.texts.reasons import REASONS, capacity_text, gpus_text, promise_broken_text, reason_text
+from jobs.texts.following import FOLLOWING, following_text
+from jobs.texts.reasons import (
+    REASONS,
+    capacity_text,
+    gpus_text,
+    promise_broken_text,
+    reason_text,
+    would_wait_text,
+)
 from jobs.texts.states import (
     EVENTS,
     FRAMEWORK_LABELS,
@@ -19,8 +28,10 @@ from jobs.texts.states import (
 )
 
 __all__ = [
+    "CHANGES",
     "EVENTS",
     "FINDINGS",
+    "FOLLOWING",
     "FRAMEWORK_LABELS",
     "HANG_ACTION_LABELS",
     "PHASE_LABELS",
@@ -28,15 +39,21 @@ __all__ = [
     "REASONS",
     "START_POLICY_LABELS",
     "STEP_LABELS",
+    "alternative_text",
     "capacity_text",
+    "change_text",
     "count_text",
     "duration_forms",
     "duration_text",
     "event_text",
     "finding_text",
+    "following_text",
     "gpus_text",
     "promise_broken_text",
     "reason_text",
+    "shape_text",
+    "split_text",
     "state_label",
     "step_label",
+    "would_wait_text",
 ]

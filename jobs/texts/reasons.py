@@ -103,5 +103,16 @@ def promise_broken_text(judged: Estimate, *, shown: bool) -> str:
     return f"{told} " + _("Nothing was created yet; press the button again if that is all right.")
 
 
+def would_wait_text(judged: Estimate) -> str:
+    """Why nothing was created of a request that is not to wait."""
+    place = judged.queue.position if judged.queue else 0
+    reason = reason_text(judged.reason.code, judged.reason.data) if judged.reason else ""
+    text = _(
+        "Nothing was created: this would queue at place %(n)s, "
+        "and it is not to be created if it cannot start at once. %(reason)s"
+    )
+    return text % {"n": place, "reason": reason}
+
+
 def gpus_text(gpus: int) -> str:
     return ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": gpus}

@@ -157,7 +157,7 @@ def test_the_estimate_has_all_its_parts(client, team, pool, body):
             "workers",
             "queue",
         ),
-        *("reason", "rdma_allowed", "environment", "findings"),
+        *("reason", "alternatives", "rdma_allowed", "environment", "findings"),
     }
     assert (estimate["wanted"], estimate["total_gpus"], estimate["idle_gpus"]) == (10, 20, 24)
     assert len(estimate["workers"]) == 8

@@ -1,0 +1,87 @@
+"""Reads the other pools of a zone, as far as it takes to tell what would start there now. Two queries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
+
+from jobs.alternatives import Neighbour, alternatives, worth_looking
+from jobs.estimate import Estimate
+from jobs.facts import Facts, PoolFacts, WaitingFacts
+from jobs.models import WaitingTotal
+from jobs.reading import CLASS_FIELDS, eligible_jobs, pool_facts_of
+from jobs.spec import JobSpec
+from pools.models import Flavor, Grant, WorkerSpec
+
+SPEC_FIELDS = ("id", "name", "gpus", "cpus", "memory_gib", "shm_gib")
+
+
+def with_alternatives(judged: Estimate, spec: JobSpec, facts: Facts) -> Estimate:
+    """The same answer, and what would start now in the request's place. Asks nothing if the request does."""
+    if facts.pool is None or spec.team is None or not worth_looking(judged):
+        return judged
+    others = neighbours_read(facts.pool, spec.team)
+    return replace(judged, alternatives=alternatives(spec, facts, others))
+
+
+def neighbours_read(pool: PoolFacts, team_id: int) -> list[Neighbour]:
+    """The other pools of the pool's zone that the team may use. Their quotas are those that the queue asks
+    for: of the team, and of the teams that wait there."""
+    rows = list(_flavors(pool, team_id))
+    waiting: dict[int, list[Any]] = defaultdict(list)
+    if rows:
+        for total in _waiting({row.pool_id for row in rows}):
+            waiting[total.pool_id].append(total)
+    return [
+        _neighbour(team_id, list(of_pool), waiting[pool_id])
+        for pool_id, of_pool in groupby(rows, key=lambda row: row.pool_id)
+    ]
+
+
+def _flavors(pool: PoolFacts, team_id: int) -> QuerySet[Flavor]:
+    """A row for each spec, and one for a flavor that has none, pool by pool."""
+    return (
+        Flavor.objects.filter(pool__zone=pool.zone, pool__retired_at=None, pool__grants__team=team_id)
+        .exclude(pool=pool.id)
+        .select_related("pool__zone")
+        .annotate(
+            live=FilteredRelation("specs", condition=Q(specs__retired_at=None)),
+            held=F("pool__grants__held_gpus"),
+            limit=F("pool__grants__max_gpus"),
+            **{f"spec_{name}": F(f"live__{name}") for name in SPEC_FIELDS},
+        )
+        .order_by("pool__name", "pool", "name", "pk", "spec_gpus", "spec_id")
+    )
+
+
+def _waiting(pool_ids: Iterable[int]) -> QuerySet[WaitingTotal]:
+    first = eligible_jobs(**{name: OuterRef(name) for name in CLASS_FIELDS})
+    grants = Grant.objects.filter(pool=OuterRef("pool"), team=OuterRef("team"))
+    return WaitingTotal.objects.filter(pool__in=pool_ids, jobs__gt=0).annotate(
+        first=Subquery(first.values("pk")[:1]),
+        granted=Subquery(grants.values("pk")[:1]),
+        held=Subquery(grants.values("held_gpus")[:1]),
+        limit=Subquery(grants.values("max_gpus")[:1]),
+    )
+
+
+def _neighbour(team_id: int, rows: list[Any], waiting: list[Any]) -> Neighbour:
+    held = {team_id: (rows[0].held, rows[0].limit)}
+    held |= {total.team_id: (total.held, total.limit) for total in waiting if total.granted is not None}
+    pool = pool_facts_of(
+        rows[0].pool,
+        [Grant(team_id=team, held_gpus=gpus, max_gpus=limit) for team, (gpus, limit) in held.items()],
+        {row.pk: row for row in rows}.values(),
+        [_spec(row) for row in rows if row.spec_id is not None],
+    )
+    totals = [WaitingFacts(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first) for t in waiting]
+    return Neighbour(pool, tuple(totals))
+
+
+def _spec(row: Any) -> WorkerSpec:
+    return WorkerSpec(flavor_id=row.pk, **{name: getattr(row, f"spec_{name}") for name in SPEC_FIELDS})

@@ -1,0 +1,65 @@
+"""What became different in the form after another team, pool or spec was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
+
+from jobs.texts.filling import filled
+from jobs.texts.reasons import gpus_text
+
+FOLLOWING = {
+    "pool_gone": gettext_lazy(
+        "The team %(team)s may not use the resource pool %(name)s: choose another. "
+        "What goes with a pool comes back where it can be used."
+    ),
+    "pool_missing": gettext_lazy("What goes with a resource pool comes back once you choose one."),
+    "spec_carried": gettext_lazy("The Worker spec is now that of the resource pool %(pool)s with %(size)s."),
+    "spec_gone": gettext_lazy(
+        "It is not clear which Worker spec of the resource pool %(pool)s takes the place of the one with "
+        "%(size)s: choose one."
+    ),
+    "flavor_gone": gettext_lazy("The node flavor %(name)s is not in the resource pool %(pool)s: choose one."),
+    "image_gone": gettext_lazy(
+        "The image %(name)s cannot be used in the resource pool %(pool)s (zone %(zone)s): cleared."
+    ),
+    "public_data_gone": gettext_lazy("The zone %(zone)s offers no public data: switched off."),
+    "mount_gone": gettext_lazy(
+        "The volume %(name)s cannot be mounted in the zone %(zone)s: its row with %(path)s is taken out."
+    ),
+    "mounts_suggested": gettext_lazy("Mounted instead, as your team suggests: %(paths)s."),
+}
+RDMA_WENT_OFF = {
+    "rdma_needs_network": gettext_lazy("RDMA is switched off: it needs a RoCE or IB training network."),
+    "rdma_needs_full_workers": gettext_lazy("RDMA is switched off: it needs 8 GPUs in every Worker."),
+}
+KINDS = {
+    "pool": pgettext_lazy("back again", "resource pool %(name)s"),
+    "spec": pgettext_lazy("back again", "Worker spec %(name)s"),
+    "flavor": pgettext_lazy("back again", "node flavor %(name)s"),
+    "image": pgettext_lazy("back again", "image %(name)s"),
+    "mounts": pgettext_lazy("back again", "volume %(name)s"),
+    "public_data": pgettext_lazy("back again", "public data"),
+    "rdma": "RDMA",
+}
+
+
+def following_text(code: str, data: Mapping[str, Any]) -> str:
+    """A sentence about what went, was replaced, or came back."""
+    if code == "back":
+        named = [str(KINDS[kind]) % {"name": name} for kind, name in data["what"]]
+        return _("Back again: %(what)s.") % {"what": _listed(named)}
+    if code == "rdma_went_off":
+        return filled(RDMA_WENT_OFF, data["why"], {})
+    if code == "mounts_suggested":
+        data = {"paths": _listed(data["paths"])}
+    if code.startswith("spec_"):
+        data = {**data, "size": gpus_text(data["gpus"])}
+    return filled(FOLLOWING, code, data)
+
+
+def _listed(entries: Sequence[str]) -> str:
+    return pgettext("between entries", ", ").join(dict.fromkeys(entries))
