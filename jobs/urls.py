@@ -3,12 +3,14 @@
 from django.urls import path
 
 from jobs import converters  # noqa: F401  # <job:key>
-from jobs.views import create, detail, listing, pool_parts, progress
+from jobs.views import create, detail, listing, pool_parts, progress, templates
 
 urlpatterns = [
     path("jobs/", listing.job_list, name="jobs"),
     path("jobs/states/", listing.states, name="job-states"),
     path("jobs/estimate/", create.estimate, name="job-estimate"),
+    path("jobs/variables/", create.variables, name="job-variables"),
+    path("jobs/template/", templates.command_template, name="job-command-template"),
     path("jobs/<job:key>/", detail.job_page, name="job"),
     path("jobs/<job:key>/live/", detail.job_live, name="job-live"),
     path("jobs/<job:key>/progress/", progress.job_progress, name="job-progress"),

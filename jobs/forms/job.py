@@ -13,13 +13,13 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from jobs.environment import parse_text
 from jobs.estimate import Promise
 from jobs.findings import Finding
 from jobs.forms.fields import choice, one_id, switch, text, whole
 from jobs.forms.image_choice import ImageChoice, ImageSelect
 from jobs.forms.offer import Offer, offer_read
 from jobs.forms.rows import Row, Unclear
+from jobs.forms.variables import Variables, switched
 from jobs.rules import limits
 from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
 from jobs.states import Framework, Priority
@@ -82,8 +82,8 @@ class JobForm(forms.Form):
         self, user: User, data: QueryDict | MultiValueDict[str, Any], offer: Offer | None = None
     ) -> None:
         self.user = user
-        super().__init__(data=data)
-        self.private_rows = self._rows("private_name", "private_value")
+        super().__init__(data=switched(data))
+        self.variables = Variables(self.data)  # type: ignore[arg-type]
         self.mount_rows = self._rows("mount_volume", "mount_path")
         self.full_clean()
         self.after_refusal = bool(self.cleaned_data.get("tried"))
@@ -117,34 +117,27 @@ class JobForm(forms.Form):
         return {one.field for one in self.unclear} - {"env_text", "mounts"}
 
     def field_of(self, path: str) -> str:
-        """The form's field for a field of the request: `env.3.name` is in `env_text`, or in a private row."""
+        """The form's field for a field of the request: `env.3.name` is in `env_text` or in a row of `env`."""
         head = path.partition(".")[0]
-        if head == "env":
-            return "env_text" if self._row_of(path) is None else "private"
-        return head
+        return self.variables.field_of(path) if head == "env" else head
 
     def row_number(self, path: str) -> int:
         """Which row of its rows, from 1; 0 for what is in none."""
         row = self._row_of(path)
-        rows = self.mount_rows if path.startswith("mounts") else self.private_rows
+        rows: Sequence[Row] = self.mount_rows if path.startswith("mounts") else self.variables.rows
         return 0 if row is None else rows.index(row) + 1
 
     def anchor_of(self, path: str) -> str:
         """The id of the element in which the field of the request is found."""
-        head = path.partition(".")[0]
-        if self._row_of(path) is not None:
-            return "private-rows" if head == "env" else "mount-rows"
-        return {"mounts": "mount-rows", "spec": "spec-part", "framework": "framework"}.get(
-            head, f"id_{self.field_of(path)}"
-        )
+        name = self.field_of(path).partition(".")[0]
+        places = {"mounts": "mount-rows", "env": "env-rows", "spec": "spec-part", "framework": "framework"}
+        return places.get(name, f"id_{name}")
 
     def label_of(self, path: str) -> str:
-        head = path.partition(".")[0]
-        if self._row_of(path) is not None and head == "env":
-            return _("Private variables")
-        if head == "mounts":
+        name = self.field_of(path).partition(".")[0]
+        if name == "mounts":
             return _("High-performance storage")
-        return str(self.fields[self.field_of(path)].label)
+        return str(self.fields["env_text" if name == "env" else name].label)
 
     def mark(self) -> None:
         """Makes the errors visible in the controls, with the focus on the first of them."""
@@ -152,7 +145,7 @@ class JobForm(forms.Form):
         for name in in_order:
             attrs = self.fields[name].widget.attrs
             attrs["class"] = f"{attrs.get('class', '')} is-invalid"
-        rows = [row for row in (*self.private_rows, *self.mount_rows) if row.errors]
+        rows = [row for row in (*self.variables.rows, *self.mount_rows) if row.errors]
         early = list(self.fields).index("public_data")
         if in_order and not (rows and list(self.fields).index(in_order[0]) >= early):
             self.fields[in_order[0]].widget.attrs["autofocus"] = True
@@ -174,7 +167,8 @@ class JobForm(forms.Form):
 
     def _row_of(self, path: str) -> Row | None:
         head, _dot, rest = path.partition(".")
-        rows = {"env": self.private_rows, "mounts": self.mount_rows}.get(head, [])
+        both: dict[str, Sequence[Row]] = {"env": self.variables.rows, "mounts": self.mount_rows}
+        rows = both.get(head, ())
         at = rest.partition(".")[0]
         return next((row for row in rows if at.isdecimal() and row.at == int(at)), None)
 
@@ -232,21 +226,8 @@ class JobForm(forms.Form):
             self.add_error(name, finding_text("required", {}))
 
     def _env(self) -> tuple[EnvVar, ...]:
-        variables = self._env_text()
-        for row in self.private_rows:
-            if not row.empty:
-                row.at = len(variables)
-                variables.append(EnvVar(row.left.strip(), unix_newlines(row.right), private=True))
-        return tuple(variables)
-
-    def _env_text(self) -> list[EnvVar]:
-        text = self.cleaned_data.get("env_text", "")
-        if len(text.encode()) > limits.MOST_ENV_BYTES:
-            limit = {"most": limits.MOST_ENV_BYTES, "unit": "bytes"}
-            self.add_error("env_text", finding_text("too_long", limit))
-            return []
-        variables, findings = parse_text(text)
-        for finding in findings[: limits.MOST_VARIABLES]:
+        variables, findings = self.variables.read(self.cleaned_data.get("env_text", ""))
+        for finding in findings:
             self.add_error("env_text", finding_text(finding.code, finding.data))
         return variables
 
@@ -264,7 +245,7 @@ class JobForm(forms.Form):
 
     def _offer_choices(self) -> None:
         offer = self.offer
-        self._choices("team", lambda: [(t.pk, t.name) for t in offer.teams])
+        self._choices("team", lambda: [(t.id, t.name) for t in offer.teams])
         self._choices("pool", lambda: [(n.pool.pk, _pool_label(n)) for n in offer.pools])
         self._choices("flavor", lambda: [(f.id, f"{f.name} · {f.gpu_model}") for f in offer.flavors])
         self.images = self.fields["image"].widget.choice = ImageChoice(self.user, offer)

@@ -112,7 +112,7 @@ def waits_for_of(form: JobForm, finding: Finding) -> str:
 def offered(form: JobForm, fix: Fix) -> Offered | None:
     """None where the page has no control that the fix could be put into."""
     name = "env_text" if fix.field == "env" else fix.field
-    if name not in form.fields or (name == "env_text" and fix.line is None):
+    if name not in form.fields or (name == "env_text" and not (fix.line and form.variables.as_text)):
         return None
     if fix.line is not None:
         old, new = (tuple(text.split("\n")) if text else () for text in (fix.old, fix.new))

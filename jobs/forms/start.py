@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,13 +14,18 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from jobs.environment import to_text
+from jobs.forms.following import Following, rdma_settled
+from jobs.forms.job import JobForm
+from jobs.forms.laid_aside import Aside
+from jobs.forms.names import Names
 from jobs.forms.notes import ALL_TOUCHED
 from jobs.forms.offer import Offer, offer_read, offer_start
+from jobs.forms.variables import row_values
 from jobs.models import Job
 from jobs.private import private_read
-from jobs.spec import JobSpec
+from jobs.spec import EnvVar, JobSpec
 from jobs.states import Framework, Priority
+from jobs.texts import following_text
 from storage.models import VolumeGrant
 from teams.models import User
 
@@ -69,7 +74,7 @@ def start_example(user: User, team_id: int | None) -> Start:
     }
     if folder:
         run = timezone.now().strftime("%Y%m%d-%H%M%S")
-        values["env_text"] = [f"OUTPUT_DIR={folder}/outputs/digits-{run}"]
+        values |= row_values([EnvVar("OUTPUT_DIR", f"{folder}/outputs/digits-{run}")])
     return Start(MultiValueDict(values), offer)
 
 
@@ -78,9 +83,12 @@ def start_from(user: User, job: Job) -> Start:
     spec = job.spec_asked
     offer = offer_read(user, spec.team, spec.pool)
     values = _new(offer) | _asked(spec)
-    notices = list(_gone(offer, spec, job, values))
-    notices += _private(user, job, spec, values)
-    return Start(MultiValueDict(values), offer, tuple(notices))
+    told = _variables(user, job, spec, values)
+    posted = MultiValueDict({name: [str(value) for value in some] for name, some in values.items()})
+    left = Following(user, posted, offer, Names(user, _known(job))).run()
+    form, rdma = rdma_settled(JobForm(user, left.values, left.offer))
+    said = [following_text(change.code, change.data) for change in (*left.told, *rdma)]
+    return Start(form.data, left.offer, (*said, *told))
 
 
 def _new(offer: Offer) -> Values:
@@ -110,6 +118,7 @@ def _asked(spec: JobSpec) -> Values:
     switches = {"rdma": spec.rdma, "public_data": spec.public_data, "custom": spec.custom}
     switches |= {"auto_restart": spec.auto_restart, "hang_detection": spec.hang_detection}
     return {
+        "pool": [spec.pool or ""],
         "spec": [spec.spec or ""],
         "worker_count": [str(spec.workers_wanted)],
         "custom_gpus": [spec.custom_gpus or ""],
@@ -120,7 +129,6 @@ def _asked(spec: JobSpec) -> Values:
         "hang_timeout_seconds": [str(spec.hang_timeout_seconds)],
         "hang_action": [spec.hang_action or ""],
         "command": [spec.command],
-        "env_text": [to_text(v for v in spec.env if not v.private)],
         "mount_volume": [str(m.volume) for m in spec.mounts],
         "mount_path": [m.mount_path for m in spec.mounts],
         "name": [spec.name],
@@ -136,42 +144,50 @@ def _asked(spec: JobSpec) -> Values:
     }
 
 
-def _gone(offer: Offer, spec: JobSpec, job: Job, values: Values) -> Iterator[str]:
-    """Takes out what can no longer be chosen."""
+def _known(job: Job) -> dict[tuple[str, int], Aside]:
+    """What the job's things were called: they may be out of sight by now."""
     frozen = job.frozen
-    if offer.pool is None:
-        yield _(
-            "The resource pool %(name)s cannot be used any more; "
-            "choose another, and with it image and volumes."
-        ) % {"name": frozen["pool"]["name"]}
-        return
-    if spec.spec and all(card.spec.id != spec.spec for card in offer.cards):
-        values["spec"] = [""]
-        yield _("The Worker spec %(name)s was retired; choose another.") % {"name": frozen["spec"]["name"]}
-    if all(image.pk != spec.image for image in offer.images):
-        values["image"] = [""]
-        yield _("The image %(name)s is not offered for jobs in this zone any more; choose another.") % {
-            "name": frozen["image"]["reference"]
-        }
-    offered = {grant.volume_id for grant in offer.volumes}
-    rows = [(m.volume, m.mount_path) for m in spec.mounts if m.volume in offered]
-    values["mount_volume"] = [str(volume) for volume, _path in rows]
-    values["mount_path"] = [path for _volume, path in rows]
-    for mount in frozen["mounts"]:
-        if mount["volume"] not in offered:
-            yield _("The volume %(name)s cannot be mounted any more.") % {"name": mount["name"]}
-
-
-def _private(user: User, job: Job, spec: JobSpec, values: Values) -> list[str]:
-    """Private values go into the form of whoever entered them; others see the names and enter their own."""
-    own = {name: value for name, value in private_read(job=job, user=user).items() if value is not None}
-    names = [v.name for v in spec.env if v.private]
-    values["private_name"] = list(names)
-    values["private_value"] = [own.get(name, "") for name in names]
-    foreign = [name for name in names if name not in own]
-    if not foreign:
-        return []
-    listed = pgettext("between entries", ", ").join(foreign)
-    return [
-        _("Private values are not copied from others’ jobs; enter your own: %(names)s.") % {"names": listed}
+    named = [
+        ("pool", frozen["pool"], ""),
+        ("image", frozen["image"] | {"name": frozen["image"]["reference"]}, ""),
     ]
+    if frozen["spec"]:
+        named.append(("spec", frozen["spec"], str(frozen["spec"]["gpus"])))
+    known = {
+        (field, one["id"]): Aside(field, str(one["id"]), one["name"], more) for field, one, more in named
+    }
+    mounts = [Aside("mounts", str(m["volume"]), m["name"], m["mount_path"]) for m in frozen["mounts"]]
+    return known | {("mounts", int(mount.value)): mount for mount in mounts}
+
+
+def _variables(user: User, job: Job, spec: JobSpec, values: Values) -> list[str]:
+    """Private values go into the form of whoever entered them; for others they are kept unread."""
+    own = private_read(job=job, user=user)
+    values |= row_values(_started(variable, own, job) for variable in spec.env)
+    told = []
+    if kept := [v.name for v in spec.env if v.private and v.name not in own]:
+        told.append(
+            _(
+                "Private values of %(job)s are used again without being shown, as long as team, image and "
+                "command stay as they are: %(names)s. With others enter your own."
+            )
+            % {"job": job.key, "names": _listed(kept)}
+        )
+    if lost := [name for name, value in own.items() if value is None]:
+        told.append(
+            _("These private values cannot be decrypted any more; enter them anew: %(names)s.")
+            % {"names": _listed(lost)}
+        )
+    return told
+
+
+def _started(variable: EnvVar, own: Mapping[str, str | None], job: Job) -> EnvVar:
+    if not variable.private:
+        return variable
+    if variable.name in own:
+        return replace(variable, value=own[variable.name])
+    return replace(variable, value=None, from_job=job.key)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return pgettext("between entries", ", ").join(names)

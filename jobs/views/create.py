@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -17,16 +17,19 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.forms import JobForm, start_example, start_from, start_new, summary_of
+from jobs.forms.ground import with_template
 from jobs.forms.start import Start
+from jobs.forms.variables import Data, without_private
 from jobs.idempotency import job_create_once
 from jobs.models import Job
-from jobs.services import PromiseBroken, RequestRefused, job_estimate
-from jobs.texts import promise_broken_text
+from jobs.services import PromiseBroken, RequestRefused, WouldWait, job_estimate
+from jobs.texts import promise_broken_text, would_wait_text
+from jobs.texts.templates import TEMPLATE_MENU
 from teams.models import User
 from teams.pages import NOT_CHANGED, chosen_team, digest, fresh, part, plain_id, signed_in
 from teams.services import admin_names
 
-ONLY_LOOKS = ("look", "add_row")  # buttons that work without JavaScript and create nothing
+ONLY_LOOKS = ("look", "add_row", "template", "env_as")  # buttons that work without JavaScript and create nothing
 OF_THE_PAGE = (
     "csrfmiddlewaretoken",
     "promise",
@@ -66,26 +69,26 @@ def create(request: HttpRequest) -> HttpResponse:
         return restored(request, request.POST, "", status=409)
     form = JobForm(user, request.POST)
     if any(name in request.POST for name in ONLY_LOOKS):
-        return _page(request, form, Told())
+        return _page(request, with_template(form), Told())
     if form.unclear:
         return _refused(request, form, job_estimate(user=user, spec=form.job_spec()).errors)
     try:
         return _created(request, form)
     except RequestRefused as refused:
         return _refused(request, form, refused.findings)
+    except WouldWait as refused:
+        return _page(request, form, Told(changed=would_wait_text(refused.judged)), status=409)
     except PromiseBroken as broken:
         told = Told(changed=promise_broken_text(broken.judged, shown=bool(request.POST.get("promise"))))
         return _page(request, form, told, status=409)
 
 
-def restored(request: HttpRequest, typed: QueryDict, notice: str, status: int = 200) -> HttpResponse:
+def restored(request: HttpRequest, typed: Data, notice: str, status: int = 200) -> HttpResponse:
     """The form as it was typed before its sender had to prove who they are; nothing is created. To somebody
     else than whoever typed it, it comes without private values and with a word about that."""
     user = signed_in(request)
     if _typed_by_another(user, typed):
-        typed = typed.copy()
-        for name in ("private_name", "private_value"):
-            typed.pop(name, None)
+        typed = without_private(typed)
         typed["token"] = str(uuid4())
         notice = _(
             "This form was filled in by somebody else, before you signed in. "
@@ -94,7 +97,7 @@ def restored(request: HttpRequest, typed: QueryDict, notice: str, status: int = 
     return _page(request, JobForm(user, typed), Told(notices=[notice]), status)
 
 
-def _typed_by_another(user: User, typed: QueryDict) -> bool:
+def _typed_by_another(user: User, typed: Data) -> bool:
     return typed.get("typed_by", "") not in ("", str(user.pk))
 
 
@@ -133,10 +136,10 @@ def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Any]) -> Ht
 
 def _page(request: HttpRequest, form: JobForm, told: Told, status: int = 200) -> HttpResponse:
     offer = form.offer
-    team = next((team for team in offer.teams if team.pk == offer.team), None)
     context = _shown(form) | {
         "told": told,
-        "admins": [] if offer.pools else admin_names(user=form.user, team=team),
+        "admins": [] if offer.pools else admin_names(user=form.user, team=offer.team),
+        "templates": TEMPLATE_MENU,
         "recent": Job.objects.for_user(form.user).filter(creator=form.user).light()[:RECENT_JOBS],
     }
     return render(request, "jobs/create.html", context, status=status)
@@ -164,3 +167,13 @@ def estimate(request: HttpRequest) -> HttpResponse:
 
 def _shown(form: JobForm) -> dict[str, Any]:
     return {"form": form, "offer": form.offer, "summary": summary_of(form)}
+
+
+@part
+@require_POST
+def variables(request: HttpRequest) -> HttpResponse:
+    """The variables shown in the other way; the notes beside them come with the next update."""
+    user = signed_in(request)
+    if _typed_by_another(user, request.POST):
+        return HttpResponse(status=401)
+    return render(request, "jobs/create/variables.html", {"form": JobForm(user, request.POST)})

@@ -3,7 +3,7 @@
 (() => {
   const KEY = "create-draft";
   const SAVE_MS = 250;
-  const OF_THE_PAGE = ["csrfmiddlewaretoken", "token", "seen", "tried", "promise", "shown_team", "shown_pool", "private_value"];
+  const OF_THE_PAGE = ["csrfmiddlewaretoken", "token", "seen", "tried", "promise", "shown_team", "shown_pool"];
   const OF_THE_POOL = ["spec", "flavor", "image", "public_data", "mount_volume", "mount_path"];
   const form = document.getElementById("create-form");
   const choices = document.getElementById("choices");
@@ -18,9 +18,15 @@
     }
   };
   const forget = () => sessionStorage.removeItem(KEY);
-  const save = (sent = false) => {
-    const values = [...new FormData(form)].filter(([name]) => !OF_THE_PAGE.includes(name));
-    sessionStorage.setItem(KEY, JSON.stringify({ owner, values, sent }));
+  const save = (done = false) => {
+    const sent = new FormData(form);
+    const covered = sent.getAll("env_private");
+    let row = -1;
+    const values = [...sent].filter(([name]) => !OF_THE_PAGE.includes(name)).map(([name, value]) => {
+      if (name === "env_name") row += 1;
+      return [name, name === "env_value" && covered.includes(String(row)) ? "" : value];
+    });
+    sessionStorage.setItem(KEY, JSON.stringify({ owner, values, sent: done }));
   };
   let timer;
   form.addEventListener("input", () => {
@@ -41,7 +47,9 @@
     const of = (name) => values.filter(([other]) => other === name).map(([, value]) => value);
     for (const box of form.querySelectorAll("input[type=checkbox]")) box.checked = of(box.name).includes(box.value);
     for (const radio of form.querySelectorAll("input[type=radio]")) radio.checked = of(radio.name).includes(radio.value);
-    for (const [rows, names] of [["private-rows", ["private_name"]], ["mount-rows", ["mount_volume", "mount_path"]]]) {
+    form.dispatchEvent(new CustomEvent("env-as", { detail: of("env_text").length ? "text" : "rows" }));
+    const covered = of("env_private");
+    for (const [rows, names] of [["env-rows", ["env_name", "env_value", "env_from"]], ["mount-rows", ["mount_volume", "mount_path"]]]) {
       const place = document.getElementById(rows);
       const wanted = of(names[0]).length;
       for (let n = place.querySelectorAll("[data-row]").length; n < wanted; n += 1) {
@@ -49,6 +57,7 @@
       }
       [...place.querySelectorAll("[data-row]")].forEach((row, at) => {
         for (const name of names) row.querySelector(`[name=${name}]`).value = of(name)[at] ?? "";
+        for (const box of row.querySelectorAll("[name=env_private]")) Object.assign(box, { value: String(at), checked: covered.includes(String(at)) });
       });
     }
     for (const [name, value] of values) {

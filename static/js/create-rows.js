@@ -4,21 +4,34 @@
   const controls = "input, select, textarea";
   const changed = (element) => element.dispatchEvent(new Event("input", { bubbles: true }));
 
-  const add = (rows) => {
-    const row = rows.querySelector("[data-row]:last-of-type").cloneNode(true);
+  // A box that is not ticked sends nothing, so that each sends the number of its row.
+  const number = (rows) => {
+    [...rows.querySelectorAll("[data-row]")].forEach((row, at) => {
+      for (const box of row.querySelectorAll("input[type=checkbox]")) box.value = String(at);
+    });
+  };
+  const empty = (row) => {
     for (const control of row.querySelectorAll(controls)) {
-      control.value = "";
+      if (control.type === "checkbox") control.checked = control.defaultChecked;
+      else control.value = "";
+      control.placeholder = control.dataset.placeholder || control.placeholder;
       control.classList.remove("is-invalid");
       control.removeAttribute("autofocus");
     }
+  };
+  const add = (rows) => {
+    const row = rows.querySelector("[data-row]:last-of-type").cloneNode(true);
+    empty(row);
     for (const message of row.querySelectorAll(".invalid-feedback")) message.remove();
     rows.append(row);
+    number(rows);
     row.querySelector(controls).focus();
   };
   const remove = (row) => {
     const rows = row.parentElement;
     if (rows.querySelectorAll("[data-row]").length > 1) row.remove();
-    else for (const control of row.querySelectorAll(controls)) control.value = "";
+    else empty(row);
+    number(rows);
     changed(rows);
   };
   const step = (button) => {

@@ -47,8 +47,10 @@ def typed(client: Client, alice: User, pool: Pool) -> dict[str, Any]:
     return Page(client.get("/jobs/create/")).fields() | {
         "spec": [str(worker_spec(pool, 1).pk)],
         "command": ["line one\nline “two” & <three>"],
-        "private_name": ["KEY"],
-        "private_value": ["sekret-4711"],
+        "env_name": ["PLAIN", "KEY"],
+        "env_value": ["x", "sekret-4711"],
+        "env_from": ["", ""],
+        "env_private": ["1"],
         "name": ["训练-🚀"],
     }
 
@@ -114,6 +116,7 @@ def test_whoever_signs_in_next_gets_no_private_values(
     assert "filled in by somebody else" in back.content.decode()
     assert "sekret" not in back.content.decode()
     assert Page(back).fields()["name"] == typed["name"]
+    assert Page(back).fields()["env_name"] == ["PLAIN", ""]
 
     sent = client.post("/jobs/create/", typed)  # alice's page, still open in another tab
     assert sent.status_code == 409

@@ -56,7 +56,7 @@ CHINESE = Words(
     running="运行中",
     succeeded="成功",
     log="任务日志",
-    fill_from="以此任务填表",
+    fill_from="克隆",
     stop="停止",
     stopped="已停止",
 )
@@ -72,7 +72,7 @@ ENGLISH = Words(
     running="Running",
     succeeded="Succeeded",
     log="Job log",
-    fill_from="Fill the form from this job",
+    fill_from="Clone",
     stop="Stop",
     stopped="Stopped",
 )

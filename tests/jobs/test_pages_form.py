@@ -99,8 +99,10 @@ def test_a_refused_form_keeps_everything(client: Client, page: Page, pool: Pool,
         description="two\r\nlines",
         tags="x, y",
         env_text='A=1;B="x;y"',
-        private_name=["KEY", "OTHER"],
-        private_value=["sekret-4711", "\r\nsecond"],
+        env_name=["KEY", "OTHER", "PLAIN"],
+        env_value=["sekret-4711", "\r\nsecond", "x"],
+        env_from=["", "", ""],
+        env_private=["0", "1"],
         mount_volume=[volume, volume],
         mount_path=["/mnt/a", "/mnt/b"],
         public_data="on",
@@ -118,8 +120,10 @@ def test_a_refused_form_keeps_everything(client: Client, page: Page, pool: Pool,
     for name in ("promise", "tried"):  # the page's own
         del sent[name]
     for name, values in sent.items():
-        rows = name.startswith(("private_", "mount_"))
+        rows = name in ("env_name", "env_value", "env_from") or name.startswith("mount_")
         expected = [*values, ""] if rows else values  # one empty row is always there
+        if name == "env_private":
+            expected = ["0", "1", "3"]  # below a text the empty row is meant for a private one
         assert [v.replace("\r\n", "\n") for v in kept[name]] == [v.replace("\r\n", "\n") for v in expected]
     assert "is-invalid" in (again.by_id("id_worker_count").attrs["class"] or "")
     assert "is-invalid" in (again.by_id("id_command").attrs["class"] or "")
@@ -133,8 +137,8 @@ def test_errors_of_rows_stand_at_their_rows(client: Client, page: Page, pool: Po
         page,
         pool,
         env_text="A=1",
-        private_name=["A"],
-        private_value=["x"],
+        env_name=["A"],
+        env_value=["x"],
         mount_volume=[volume, "", volume],
         mount_path=["/mnt/a", "/mnt/b", "/etc"],
     )
@@ -147,7 +151,7 @@ def test_errors_of_rows_stand_at_their_rows(client: Client, page: Page, pool: Po
 
 
 def test_private_values_are_encrypted_and_the_creators(client: Client, page: Page, pool: Pool) -> None:
-    sent = filled(page, pool, private_name=["API_KEY", ""], private_value=["sekret-4711", ""])
+    sent = filled(page, pool, env_name=["API_KEY"], env_value=["sekret-4711"], env_private="0")
     address = client.post(CREATE, sent)["Location"]
     job = Job.objects.get()
     mate = Client()

@@ -59,7 +59,8 @@ def test_where_the_demo_put_its_program_the_example_runs_it(
     settings.DEMO_EXAMPLE = Path(Volume.objects.get().path).relative_to(settings.DATA_DIR)
     fields = get(signed_in, "?example=1").fields()
     assert fields["command"] == ["sh /mnt/public/digits/run.sh"]
-    assert fields["env_text"][0].startswith("OUTPUT_DIR=/mnt/public/outputs/digits-")
+    assert fields["env_name"] == ["OUTPUT_DIR", ""]
+    assert fields["env_value"][0].startswith("/mnt/public/outputs/digits-")
 
 
 def test_without_a_pool_there_is_no_example(client: Client) -> None:
@@ -92,9 +93,9 @@ def test_an_earlier_job_fills_the_form(signed_in: Client, pool: Pool, alice: Use
         "spec": [str(worker_spec(pool, 4).pk)],
         "worker_count": ["2"],
         "command": ["cd /mnt/public\r\npython train.py"],
-        "env_text": ['A=1;B="x;y"'],
-        "private_name": ["KEY"],
-        "private_value": ["sekret-4711"],
+        "env_name": ["A", "KEY", "B"],
+        "env_value": ["1", "sekret-4711", "x;y"],
+        "env_private": ["1"],
         "public_data": ["on"],
         "name": ["first"],
         "description": ["d"],
@@ -113,13 +114,17 @@ def test_an_earlier_job_fills_the_form(signed_in: Client, pool: Pool, alice: Use
     assert first.key in get(signed_in, "").source  # offered in the menu
 
 
-def test_private_values_of_others_are_not_copied(client: Client, pool: Pool, alice: User, team: Team) -> None:
+def test_private_values_of_others_are_kept_and_not_shown(
+    client: Client, pool: Pool, alice: User, team: Team
+) -> None:
     job = make_job(alice, pool, env=(EnvVar("KEY", "sekret-4711", private=True),))
     client.force_login(make_user(team))
     page = get(client, f"?from={job.key}")
     assert "sekret" not in page.source
-    assert page.fields()["private_name"][0] == "KEY"
-    assert "enter your own: KEY" in page.source
+    assert page.fields()["env_name"] == ["KEY", ""]
+    assert page.fields()["env_from"] == [job.key, ""]
+    assert f"kept from {job.key}, not shown" in page.source
+    assert "command stay as they are: KEY." in page.source
     client.force_login(make_user(make_team()))
     assert client.get(f"{CREATE}?from={job.key}").status_code == 404
 
