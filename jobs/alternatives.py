@@ -93,7 +93,7 @@ def _same_elsewhere(wish: Wish, others: Sequence[Neighbour]) -> Iterator[Alterna
     """The same Workers in another pool; those on the same GPU model first, then those with most room."""
     found: list[tuple[tuple[bool, int, str], Alternative]] = []
     for other in others:
-        facts = replace(wish.facts, pool=other.pool, waiting=other.waiting, landing=())
+        facts = replace(wish.facts, pool=other.pool, waiting=other.waiting)
         for flavor in other.pool.flavors.values():
             for values in _same_workers(wish, other.pool, flavor):
                 for one in _starting(wish, facts, pool=other.pool.id, **values):

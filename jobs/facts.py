@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from pools.capacity import Shape
-from pools.placement import IdleNode
+
+
+@dataclass(frozen=True, slots=True)
+class TeamFacts:
+    """A team that the person belongs to."""
+
+    id: int
+    name: str
+    may_use_high_priority: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,4 +132,3 @@ class Facts:
     volumes: Mapping[int, VolumeFacts] = field(default_factory=dict)
     waiting: tuple[WaitingFacts, ...] = ()
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
-    landing: tuple[IdleNode, ...] = ()  # the nodes that best fit would choose from

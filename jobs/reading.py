@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 
 from django.db.models import (
     BooleanField,
@@ -12,6 +14,7 @@ from django.db.models import (
     Exists,
     ExpressionWrapper,
     F,
+    FilteredRelation,
     OuterRef,
     Q,
     QuerySet,
@@ -30,51 +33,148 @@ from jobs.facts import (
     QuotaFacts,
     SourceFacts,
     SpecFacts,
+    TeamFacts,
     VolumeFacts,
     WaitingFacts,
 )
 from jobs.models import Job, JobEvent, PrivateValue, WaitingTotal
 from jobs.rules import flavor_of, spec_of
-from jobs.spec import JobSpec, is_job_key
+from jobs.spec import MOST_WORKERS, JobSpec, is_job_key
 from jobs.states import State
-from pools.models import Flavor, Grant, Node, Pool, WorkerSpec
+from pools.capacity import Shape
+from pools.compiled import Compiled
+from pools.models import Discipline, Flavor, Grant, Node, Pool, WorkerSpec
 from pools.placement import IdleNode
 from storage.models import VolumeGrant
-from teams.models import Membership, User
+from teams.models import Team, User
 
 
-def request_read(user: User, spec: JobSpec, ranks: int) -> tuple[JobSpec, Facts]:
-    """The request with its defaults filled in, and what it is judged by.
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The teams of a person, by name, and what each team may use and holds of the pool in question."""
 
-    `ranks` is how many Workers will be shown with the node they would land on.
-    """
-    memberships = {m.team_id: m for m in Membership.objects.filter(user=user)}
-    if spec.team is None and len(memberships) == 1:
-        spec = replace(spec, team=next(iter(memberships)))
-    mine = memberships.get(spec.team) if spec.team is not None else None
-    pool = pool_read(spec.pool, mine.team_id) if mine and spec.pool is not None else None
-    facts = Facts(
+    pool: int | None
+    teams: tuple[TeamFacts, ...]
+    quotas: Mapping[int, QuotaFacts]
+
+    def team(self, asked: int | None) -> TeamFacts | None:
+        """The team asked for, if it is one of the person's; the only one if none was asked for."""
+        if asked is None:
+            return self.teams[0] if len(self.teams) == 1 else None
+        return next((team for team in self.teams if team.id == asked), None)
+
+
+def _access(user_id: int, pool_id: int) -> QuerySet[Team, Any]:
+    mine = FilteredRelation("memberships", condition=Q(memberships__user=user_id))
+    given = FilteredRelation("grants", condition=Q(grants__pool=pool_id))
+    return (
+        Team.objects.annotate(mine=mine, given=given)
+        .filter(Q(mine__isnull=False) | Q(given__isnull=False))
+        .order_by("name", "pk")
+        .values_list("pk", "name", "mine__may_use_high_priority", "given__held_gpus", "given__max_gpus")
+    )
+
+
+_ACCESS = Compiled(_access)
+
+
+def access_read(user_id: int, pool_id: int | None) -> Access:
+    teams, quotas = [], {}
+    for team, name, may_use_high, held, most in _ACCESS.rows(user_id, pool_id or 0):
+        if may_use_high is not None:
+            teams.append(TeamFacts(team, name, may_use_high))
+        if held is not None:
+            quotas[team] = QuotaFacts(held, most)
+    return Access(pool_id, tuple(teams), quotas)
+
+
+def request_read(user: User, spec: JobSpec) -> tuple[JobSpec, Facts]:
+    """The request with its defaults filled in, and what it is judged by."""
+    access = access_read(user.pk, spec.pool)
+    team = access.team(spec.team)
+    pool = pool_read(access, team.id) if team else None
+    return facts_read(user, access, pool, spec)
+
+
+def facts_read(
+    user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
+) -> tuple[JobSpec, Facts]:
+    """The same, where the access of the user and the pool were read already. `pool` is that of the request,
+    if its team may use it."""
+    team = access.team(spec.team)
+    if team is not None and spec.team is None:
+        spec = replace(spec, team=team.id)
+    return spec, Facts(
         now=timezone.now(),
-        teams=frozenset(memberships),
+        teams=frozenset(team.id for team in access.teams),
         user=user.pk,
-        may_use_high_priority=mine is not None and mine.may_use_high_priority,
+        may_use_high_priority=team is not None and team.may_use_high_priority,
         pool=pool,
-        image=image_read(spec.image, mine.team_id, pool) if mine and spec.image is not None else None,
-        volumes=volumes_read(spec) if mine and spec.mounts else {},
+        image=image_read(spec.image, team.id, pool) if team and spec.image is not None else None,
+        volumes=volumes_read(team.id, spec) if team and spec.mounts else {},
         waiting=waiting_read(pool.id) if pool else (),
         sources=sources_read(spec, user),
-        landing=landing_read(spec, pool, ranks) if pool else (),
     )
-    return spec, facts
 
 
-def pool_read(pool_id: int, team_id: int) -> PoolFacts | None:
-    """None unless the pool is in use and granted to the team."""
-    grants = Grant.objects.filter(pool=pool_id, pool__retired_at=None).select_related("pool__zone")
-    rows = list(grants.order_by("pk"))
-    if all(team_id != grant.team_id for grant in rows):
+POOL_FIELDS = ("pk", "name", "discipline", "paused", "max_overtake_minutes", "zone")
+ZONE_FIELDS = ("zone__name", "zone__public_data")
+FLAVOR_FIELDS = (
+    *("pk", "name", "gpu_model", "gpus_per_node", "network", "network_label"),
+    *("idle_nodes", "node_count", "head_job", "head_since"),
+)
+SPEC_FIELDS = ("pk", "name", "flavor", "gpus", "cpus", "memory_gib", "shm_gib")
+
+
+def _pool(pool_id: int) -> QuerySet[Pool, Any]:
+    """A row for each spec offered, and for each flavor without one."""
+    offered = FilteredRelation("flavors__specs", condition=Q(flavors__specs__retired_at=None))
+    return (
+        Pool.objects.annotate(offered=offered)
+        .filter(pk=pool_id, retired_at=None)
+        .order_by("flavors__name", "flavors__pk", "offered__gpus", "offered__pk")
+        .values_list(
+            *POOL_FIELDS,
+            *ZONE_FIELDS,
+            *(f"flavors__{name}" for name in FLAVOR_FIELDS),
+            *(f"offered__{name}" for name in SPEC_FIELDS),
+        )
+    )
+
+
+_POOL = Compiled(_pool)
+_POOL_END = len(POOL_FIELDS + ZONE_FIELDS)
+_FLAVOR_END = _POOL_END + len(FLAVOR_FIELDS)
+
+
+def pool_read(access: Access, team_id: int) -> PoolFacts | None:
+    """The pool in question; None unless it is in use and granted to the team."""
+    if access.pool is None or team_id not in access.quotas:
         return None
-    return pool_facts(rows[0].pool, rows)
+    rows = _POOL.rows(access.pool)
+    if not rows:
+        return None
+    pk, name, discipline, paused, max_overtake, zone, zone_name, public_data = rows[0][:_POOL_END]
+    flavors = {f.id: f for f in (_flavor(row[_POOL_END:_FLAVOR_END]) for row in rows) if f.id is not None}
+    specs = [s for s in (SpecFacts(*row[_FLAVOR_END:]) for row in rows) if s.id is not None]
+    return PoolFacts(
+        id=pk,
+        name=name,
+        zone=zone,
+        zone_name=zone_name,
+        public_data=public_data,
+        strict=discipline == Discipline.STRICT_FIFO,
+        paused=paused,
+        max_overtake=timedelta(minutes=max_overtake),
+        flavors=flavors,
+        specs={s.id: s for s in sorted(specs, key=lambda s: (s.gpus, s.id))},
+        quotas=access.quotas,
+    )
+
+
+def _flavor(row: Sequence[Any]) -> FlavorFacts:
+    values = (*row[:6], tuple(row[6] or ()), *row[7:])
+    return FlavorFacts(*values)
 
 
 def pool_facts(pool: Pool, grants: Sequence[Grant]) -> PoolFacts:
@@ -97,13 +197,13 @@ def pool_facts_of(
         strict=pool.discipline == "strict_fifo",
         paused=pool.paused,
         max_overtake=timedelta(minutes=pool.max_overtake_minutes),
-        flavors={f.pk: _flavor(f) for f in flavors},
+        flavors={f.pk: _flavor_of(f) for f in flavors},
         specs={s.pk: _spec(s) for s in specs},
         quotas={g.team_id: QuotaFacts(g.held_gpus, g.max_gpus) for g in grants},
     )
 
 
-def _flavor(flavor: Flavor) -> FlavorFacts:
+def _flavor_of(flavor: Flavor) -> FlavorFacts:
     return FlavorFacts(
         id=flavor.pk,
         name=flavor.name,
@@ -127,24 +227,37 @@ def image_in_zone(zone_id: int) -> Exists:
     return Exists(Image.zones.through.objects.filter(image=OuterRef("pk"), zone=zone_id))
 
 
+def _image(image_id: int, team_id: int, zone_id: int) -> QuerySet[Image, Any]:
+    images = Image.objects.for_team(team_id).filter(pk=image_id).order_by()
+    rows: QuerySet[Image, Any] = images.annotate(in_zone=image_in_zone(zone_id)).values_list(
+        "pk", "reference", "digest", "services", "in_zone"
+    )
+    return rows
+
+
+_IMAGE = Compiled(_image)
+
+
 def image_read(image_id: int, team_id: int, pool: PoolFacts | None) -> ImageFacts | None:
-    images = Image.objects.for_team(team_id).annotate(in_zone=image_in_zone(pool.zone if pool else 0))
-    image = images.filter(pk=image_id).first()
-    if image is None:
-        return None
-    return ImageFacts(image.pk, image.reference, image.digest, tuple(image.services), image.in_zone)
+    for pk, reference, digest, services, in_zone in _IMAGE.rows(image_id, team_id, pool.zone if pool else 0):
+        return ImageFacts(pk, reference, digest, tuple(services), bool(in_zone))
+    return None
 
 
-def volumes_read(spec: JobSpec) -> dict[int, VolumeFacts]:
-    grants = VolumeGrant.objects.filter(
-        team=spec.team, volume__in=[m.volume for m in spec.mounts], volume__retired_at=None
-    ).select_related("volume__file_system")
-    return {
-        g.volume_id: VolumeFacts(
-            g.volume_id, g.volume.name, g.volume.file_system.zone_id, g.volume.path, g.read_only
-        )
-        for g in grants
-    }
+def _volumes(team_id: int, *volumes: int) -> QuerySet[VolumeGrant, Any]:
+    grants = VolumeGrant.objects.filter(team=team_id, volume__in=volumes, volume__retired_at=None)
+    return grants.values_list(
+        "volume", "volume__name", "volume__file_system__zone", "volume__path", "read_only"
+    )
+
+
+_VOLUMES = Compiled(_volumes)
+
+
+def volumes_read(team_id: int, spec: JobSpec) -> dict[int, VolumeFacts]:
+    """Of the volumes that are to be mounted, those that the team may mount."""
+    wanted = sorted({mount.volume for mount in spec.mounts})
+    return {row[0]: VolumeFacts(*row) for row in _VOLUMES.rows(team_id, *wanted)}
 
 
 def sources_read(spec: JobSpec, user: User) -> dict[str, SourceFacts]:
@@ -165,11 +278,22 @@ def sources_read(spec: JobSpec, user: User) -> dict[str, SourceFacts]:
 CLASS_FIELDS = ("flavor", "priority", "team", "worker_gpus", "total_gpus")
 
 
-def eligible_jobs(**waiting_class: object) -> QuerySet[Job]:
+def eligible_jobs(now: datetime | None = None, /, **waiting_class: object) -> QuerySet[Job]:
     """The jobs of a class that may start now, oldest first. The class is given by CLASS_FIELDS."""
     return Job.objects.filter(
-        state=State.QUEUED, stop_requested_at=None, eligible_at__lte=timezone.now(), **waiting_class
+        state=State.QUEUED, stop_requested_at=None, eligible_at__lte=now or timezone.now(), **waiting_class
     ).order_by("pk")
+
+
+def _waiting(now: datetime, *pool_ids: int) -> QuerySet[WaitingTotal, Any]:
+    first = eligible_jobs(now, **{name: OuterRef(name) for name in CLASS_FIELDS})
+    totals = WaitingTotal.objects.filter(pool__in=pool_ids, jobs__gt=0)
+    return totals.annotate(first=Subquery(first.values("pk")[:1])).values_list(
+        "pool", "flavor", "priority", "team", "worker_gpus", "total_gpus", "jobs", "first"
+    )
+
+
+_WAITING = Compiled(_waiting)
 
 
 def waiting_read(pool_id: int) -> tuple[WaitingFacts, ...]:
@@ -179,30 +303,50 @@ def waiting_read(pool_id: int) -> tuple[WaitingFacts, ...]:
 
 def waiting_by_pool(pool_ids: Collection[int]) -> dict[int, list[WaitingFacts]]:
     """As `waiting_read`, for several pools in one query; a pool where nobody waits has an empty list."""
-    first = eligible_jobs(**{name: OuterRef(name) for name in CLASS_FIELDS})
-    totals = WaitingTotal.objects.filter(pool__in=pool_ids, jobs__gt=0)
     found: dict[int, list[WaitingFacts]] = {pool_id: [] for pool_id in pool_ids}
-    for t in totals.annotate(first=Subquery(first.values("pk")[:1])):
-        found[t.pool_id].append(WaitingFacts(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first))
+    for pool, flavor, priority, team, worker_gpus, total_gpus, jobs, first in _WAITING.rows(
+        timezone.now(), *pool_ids
+    ):
+        shape = Shape(worker_gpus, total_gpus)
+        found[pool].append(WaitingFacts(flavor, priority, team, shape, jobs, first))
     return found
 
 
 def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, ...]:
-    """The nodes among which best fit chooses for the first `ranks` Workers: as many rows as those at most,
-    and one for a smaller last Worker."""
+    """The nodes among which best fit chooses for the first `ranks` Workers: about as many rows as those,
+    and a few for a smaller last Worker."""
     flavor, worker_spec = flavor_of(spec, pool), spec_of(spec, pool)
     shape = spec.shape(worker_spec.gpus if worker_spec else None)
     if flavor is None or shape is None or ranks < 1:
         return ()
-    found = [*_landing(flavor.id, shape.worker_gpus, min(shape.full_workers, ranks))]
+    most = _enough(min(shape.full_workers, ranks))
     if shape.remainder and ranks >= shape.workers:
-        found += _landing(flavor.id, shape.remainder, shape.workers)
-    return tuple({node.id: node for node in found}.values())
+        rows = _landing_with_rest(most).rows(flavor.id, shape.worker_gpus, shape.remainder)
+    else:
+        rows = _landing(most).rows(flavor.id, shape.worker_gpus)
+    return tuple(IdleNode(*row) for row in rows)
 
 
-def _landing(flavor_id: int, gpus: int, most: int) -> Sequence[IdleNode]:
-    rows = Node.objects.landing(flavor_id, gpus, most).values_list("name", "pk", "idle")
-    return [IdleNode(*row) for row in rows]
+def _enough(nodes: int) -> int:
+    """A round number of rows, so that few texts of the query are made."""
+    return next(size for size in (1, 8, 64, MOST_WORKERS) if size >= nodes)
+
+
+@cache
+def _landing(most: int) -> Compiled:
+    return Compiled(
+        lambda flavor, gpus: Node.objects.landing(flavor, gpus, most).values_list("name", "pk", "idle")
+    )
+
+
+@cache
+def _landing_with_rest(most: int) -> Compiled:
+    def build(flavor: int, gpus: int, rest: int) -> QuerySet[Node, Any]:
+        full = Node.objects.landing(flavor, gpus, most).values("pk")
+        last = Node.objects.landing(flavor, rest, most + 1).values("pk")
+        return Node.objects.filter(Q(pk__in=full) | Q(pk__in=last)).values_list("name", "pk", "idle")
+
+    return Compiled(build)
 
 
 def waiting_since() -> Case:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from jobs.estimate import SHOWN_RANKS, Estimate, Promise, estimate
+from jobs.estimate import SHOWN_RANKS, Estimate, Promise, estimate, landed
 from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
 from jobs.hints import jobs_due, pool_changed
@@ -17,7 +17,7 @@ from jobs.lifecycle import event, move, queue_end, waiting_change
 from jobs.models import Job, JobTag
 from jobs.neighbours import with_alternatives
 from jobs.private import private_store
-from jobs.reading import request_read
+from jobs.reading import landing_read, request_read
 from jobs.rules import flavor_of, normal_path, spec_of
 from jobs.spec import JobSpec
 from jobs.states import LIVE, Priority, State
@@ -45,25 +45,44 @@ class PromiseBroken(Exception):
         self.judged = judged
 
 
+class WouldWait(Exception):
+    """The request is not to wait, and would; `judged` tells why."""
+
+    def __init__(self, judged: Estimate) -> None:
+        super().__init__(str(judged.reason))
+        self.judged = judged
+
+
 def job_estimate(*, user: User, spec: JobSpec, ranks: int = SHOWN_RANKS) -> Estimate:
     """What would happen to the request now, and what would start in its place; nothing is stored."""
-    spec, facts = request_read(user, spec, ranks)
-    return with_alternatives(estimate(spec, facts, ranks), spec, facts)
+    spec, facts = request_read(user, spec)
+    judged = estimate(spec, facts, ranks)
+    return with_alternatives(job_landed(judged, spec, facts), spec, facts)
+
+
+def job_landed(judged: Estimate, spec: JobSpec, facts: Facts) -> Estimate:
+    """The same; of what starts now, with the nodes on which it would land."""
+    if not judged.starts_now or facts.pool is None:
+        return judged
+    return landed(judged, landing_read(spec, facts.pool, len(judged.workers)))
 
 
 def job_create(*, user: User, spec: JobSpec, promise: Promise | None = None) -> Job:
     """Stores the request as a waiting job.
 
-    RequestRefused if it breaks a rule, PromiseBroken if it would do worse than `promise`; nothing is
-    stored then. Judged under the pool's lock, so what was promised holds until the job is in the queue.
+    RequestRefused if it breaks a rule, WouldWait if it cannot start at once and is not to be queued,
+    PromiseBroken if it would do worse than `promise`; nothing is stored then. Judged under the pool's
+    lock, so what was promised holds until the job is in the queue.
     """
     with transaction.atomic():
         if spec.pool is not None and Pool.objects.filter(pk=spec.pool).exists():
             pool_lock(pool_id=spec.pool)
-        spec, facts = request_read(user, spec, ranks=0)
+        spec, facts = request_read(user, spec)
         judged = estimate(spec, facts)
         if judged.errors:
             raise RequestRefused(judged.errors)
+        if spec.start_policy == "now" and not judged.starts_now:
+            raise WouldWait(judged)
         if promise is not None and not promise.kept_by(judged):
             raise PromiseBroken(judged)
         job = _store(user, spec, facts, judged)

@@ -67,8 +67,8 @@ def team_of_session(*, teams: Sequence[Team], chosen: object) -> Team | None:
     return next((team for team in teams if team.pk == chosen), None)
 
 
-def admin_names(*, user: User, team: Team | None) -> list[str]:
-    """Whom to ask: the admins of the team, or of all teams of the user."""
+def admin_names(*, user: User, team: Team | int | None) -> list[str]:
+    """Whom to ask: the admins of the team (or of that with this id), or of all teams of the user."""
     teams = [team] if team else Team.objects.filter(memberships__user=user)
     admins = User.objects.filter(
         memberships__role=Role.ADMIN, memberships__team__in=teams, is_active=True

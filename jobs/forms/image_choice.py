@@ -158,8 +158,7 @@ class ImageChoice:
     @cached_property
     def admins(self) -> list[str]:
         """Whom to ask."""
-        team = next((team for team in self._offer.teams if team.pk == self._offer.team), None)
-        return [] if self.may_edit else admin_names(user=self._user, team=team)
+        return [] if self.may_edit else admin_names(user=self._user, team=self._offer.team)
 
     def _address(self, image: Image, reason: str) -> str:
         """Where it is changed, or shown; nowhere for a retired one, which the image centre leaves out."""

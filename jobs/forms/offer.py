@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from django.utils import timezone
 
 from images.models import Image
-from jobs.estimate import SHOWN_RANKS
 from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
-from jobs.reading import (
-    image_in_zone,
-    image_read,
-    landing_read,
-    pool_read,
-    sources_read,
-    volumes_read,
-    waiting_read,
-)
+from jobs.reading import Access, access_read, facts_read, image_in_zone, pool_read
 from jobs.spec import JobSpec
 from pools.capacity import custom_startable, startable
-from pools.models import Grant, Pool
+from pools.models import Pool
 from pools.reading import PoolNumbers
 from storage.models import VolumeGrant
-from teams.models import Membership, User
+from teams.models import User
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +40,11 @@ class Offer:
     """What can be chosen once team and pool are; a team or pool that is not the user's counts as not
     chosen. A part is read when it is first looked at: an update of the numbers needs no lists."""
 
-    def __init__(self, memberships: Sequence[Membership], team_id: int | None, pool_id: int | None) -> None:
-        mine = {m.team_id: m for m in memberships}
-        if team_id is None and len(mine) == 1:
-            team_id = next(iter(mine))
-        self.teams = [m.team for m in memberships]
-        self.team = team_id if team_id in mine else None
-        self.may_use_high_priority = self.team is not None and mine[self.team].may_use_high_priority
-        self._pool_id = pool_id
+    def __init__(self, access: Access, team_id: int | None) -> None:
+        team = access.team(team_id)
+        self.access = access
+        self.teams = access.teams
+        self.team = team.id if team else None
 
     @cached_property
     def pools(self) -> Sequence[PoolNumbers]:
@@ -64,7 +52,7 @@ class Offer:
 
     @cached_property
     def pool(self) -> PoolFacts | None:
-        return pool_read(self._pool_id, self.team) if self.team and self._pool_id else None
+        return pool_read(self.access, self.team) if self.team else None
 
     @cached_property
     def cards(self) -> Sequence[SpecCard]:
@@ -107,47 +95,29 @@ class Offer:
 
 def offer_read(user: User, team_id: int | None, pool_id: int | None) -> Offer:
     """What `user` may choose."""
-    return Offer(_memberships(user), team_id, pool_id)
+    return Offer(access_read(user.pk, pool_id), team_id)
 
 
 def offer_start(user: User, team_id: int | None = None, pool_id: int | None = None) -> Offer:
     """What a new job starts from: the team asked for, else the first that may use the pool asked for, else
     the first one; and that pool, else the team's first."""
-    memberships = _memberships(user)
-    mine = [m.team_id for m in memberships]
-    if pool_id is not None and team_id is None:
-        granted = Grant.objects.filter(pool=pool_id, team__in=mine).values_list("team", flat=True)
-        team_id = next((team for team in mine if team in set(granted)), None)
-    team = team_id if team_id in mine else next(iter(mine), None)
-    pools = _pools(team) if team else ()
+    access = access_read(user.pk, pool_id)
+    mine = [team.id for team in access.teams]
+    if team_id not in mine:
+        granted = [team for team in mine if team in access.quotas] if team_id is None else []
+        team_id = next(iter(granted or mine), None)
+    pools = _pools(team_id) if team_id else ()
     ids = [numbers.pool.pk for numbers in pools]
-    chosen = [pk for pk in ids if pk == pool_id] or ids
-    offer = Offer(memberships, team, next(iter(chosen), None))
+    if pool_id not in ids:
+        access = access_read(user.pk, next(iter(ids), None))
+    offer = Offer(access, team_id)
     offer.pools = pools
     return offer
 
 
 def request_facts(user: User, offer: Offer, spec: JobSpec) -> tuple[JobSpec, Facts]:
-    """As `jobs.reading.request_read`, but what the form has read already is not read again."""
-    if spec.team is None:
-        spec = replace(spec, team=offer.team)
-    team, pool = offer.team, offer.pool
-    return spec, Facts(
-        now=timezone.now(),
-        teams=frozenset(t.pk for t in offer.teams),
-        user=user.pk,
-        may_use_high_priority=offer.may_use_high_priority,
-        pool=pool,
-        image=image_read(spec.image, team, pool) if team and spec.image else None,
-        volumes=volumes_read(spec) if team and spec.mounts else {},
-        waiting=waiting_read(pool.id) if pool else (),
-        sources=sources_read(spec, user),
-        landing=landing_read(spec, pool, SHOWN_RANKS) if pool else (),
-    )
-
-
-def _memberships(user: User) -> list[Membership]:
-    return list(Membership.objects.filter(user=user).select_related("team").order_by("team__name"))
+    """What the request is judged by; what the form has read already is not read again."""
+    return facts_read(user, offer.access, offer.pool, spec)
 
 
 def _pools(team_id: int) -> list[PoolNumbers]:

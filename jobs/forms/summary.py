@@ -12,9 +12,13 @@ from jobs.forms.job import JobForm
 from jobs.forms.nodes import Drawn, drawn_of
 from jobs.forms.notes import Note, in_order, note_of, unclear_notes
 from jobs.forms.offer import request_facts
+from jobs.forms.points import ShownPoint, points_of, said_of_points
 from jobs.forms.said import said_of
+from jobs.forms.taking_over import Offered, offered_of
+from jobs.neighbours import with_alternatives
+from jobs.services import job_landed
 from jobs.spec import JobSpec
-from jobs.texts import finding_text, reason_text
+from jobs.texts import finding_text, reason_text, split_text
 
 REFUSED_FOR_GOOD = ("never_fits", "over_quota")
 SHOWN_NOTES = 3
@@ -24,6 +28,7 @@ class Outlook(StrEnum):
     CHOOSE = "choose"  # pool or spec are missing, there is nothing to say yet
     NOW = "now"
     QUEUE = "queue"
+    REFUSED = "refused"  # would wait, and is not to be created then
     NEVER = "never"
     WRONG = "wrong"  # a rule is broken
 
@@ -40,6 +45,9 @@ class Summary:
     waiting_jobs: int | None
     said: dict[str, str]
     drawn: Drawn | None
+    points: tuple[ShownPoint, ...]
+    alternatives: tuple[Offered, ...]
+    split: str  # of a custom count into Workers
 
     @property
     def formula(self) -> str:
@@ -104,11 +112,12 @@ def summary_of(form: JobForm) -> Summary:
     keep the numbers from showing. Once creation was tried, what is missing is an error like others."""
     asked = form.job_spec()
     spec, facts = request_facts(form.user, form.offer, _standing_in(asked))
-    judged = estimate(spec, facts)
+    judged = with_alternatives(job_landed(estimate(spec, facts), spec, facts), spec, facts)
     found = [f for f in judged.findings if form.field_of(f.field) not in form.unclear_fields]
     wrong = [*unclear_notes(form), *(note_of(form, f) for f in found if f.code != "required")]
     missing = _missing(form, asked, found)
-    outlook, reason = _outlook(judged, wrong)
+    outlook, reason = _outlook(judged, wrong, waits=spec.start_policy == "queue")
+    points = points_of(form, judged, facts)
     return Summary(
         outlook=outlook,
         reason=reason,
@@ -118,9 +127,17 @@ def summary_of(form: JobForm) -> Summary:
         total_of_pool=form.offer.total_gpus,
         landing=tuple(w for w in judged.workers if w.node) if outlook == Outlook.NOW else (),
         waiting_jobs=sum(w.jobs for w in facts.waiting) if facts.pool else None,
-        said=said_of(form, asked, facts, judged),
-        drawn=drawn_of([t.pk for t in form.offer.teams], spec, facts, lands=outlook == Outlook.NOW),
+        said=said_of(form, asked, facts, judged) | {"checklist": said_of_points(points)},
+        drawn=drawn_of([t.id for t in form.offer.teams], spec, facts, lands=outlook == Outlook.NOW),
+        points=points,
+        alternatives=offered_of(judged.alternatives),
+        split=_split(asked),
     )
+
+
+def _split(asked: JobSpec) -> str:
+    shape = asked.shape(None)
+    return split_text(shape) if asked.custom and shape else ""
 
 
 def _standing_in(spec: JobSpec) -> JobSpec:
@@ -133,14 +150,15 @@ def _missing(form: JobForm, asked: JobSpec, found: list[Finding]) -> tuple[Note,
     return tuple(note_of(form, f) for f in [*(f for f in found if f.code == "required"), *empty])
 
 
-def _outlook(judged: Estimate, notes: list[Note]) -> tuple[Outlook, str]:
+def _outlook(judged: Estimate, notes: list[Note], waits: bool) -> tuple[Outlook, str]:
     refused = next((f for f in judged.findings if f.code in REFUSED_FOR_GOOD), None)
     if refused is not None:
         return Outlook.NEVER, finding_text(refused.code, refused.data)
     if any(note.look == Level.ERROR for note in notes):
         return Outlook.WRONG, ""
-    if judged.total_gpus is None:
+    if judged.total_gpus is None or judged.startable is None:
         return Outlook.CHOOSE, ""
     if judged.reason is not None:
-        return Outlook.QUEUE, reason_text(judged.reason.code, judged.reason.data)
+        outlook = Outlook.QUEUE if waits else Outlook.REFUSED
+        return outlook, reason_text(judged.reason.code, judged.reason.data)
     return Outlook.NOW, ""

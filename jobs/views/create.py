@@ -17,19 +17,27 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.forms import JobForm, start_example, start_from, start_new, summary_of
+from jobs.forms.following import settle
 from jobs.forms.ground import with_template
 from jobs.forms.start import Start
+from jobs.forms.taking_over import taken_over
 from jobs.forms.variables import Data, without_private
 from jobs.idempotency import job_create_once
 from jobs.models import Job
 from jobs.services import PromiseBroken, RequestRefused, WouldWait, job_estimate
-from jobs.texts import promise_broken_text, would_wait_text
+from jobs.texts import moved_text, promise_broken_text, would_wait_text
 from jobs.texts.templates import TEMPLATE_MENU
 from teams.models import User
 from teams.pages import NOT_CHANGED, chosen_team, digest, fresh, part, plain_id, signed_in
 from teams.services import admin_names
 
-ONLY_LOOKS = ("look", "add_row", "template", "env_as")  # buttons that work without JavaScript and create nothing
+ONLY_LOOKS = (
+    "look",
+    "adopt",
+    "add_row",
+    "template",
+    "env_as",
+)  # these buttons create nothing
 OF_THE_PAGE = (
     "csrfmiddlewaretoken",
     "promise",
@@ -39,6 +47,7 @@ OF_THE_PAGE = (
     "confirmed",
     "shown_team",
     "shown_pool",
+    "laid_aside",
 )
 RECENT_JOBS = 5
 
@@ -51,6 +60,8 @@ class Told:
     changed: str = ""
     notices: Sequence[str] = field(default=())
     start: str = "typed"  # or "new" or "filled": what the browser may do with an earlier draft
+    followed: Sequence[str] = field(default=())  # what became different with another team, pool or spec
+    undo: str = ""  # what takes an alternative back that was just taken over
 
 
 @fresh
@@ -67,9 +78,9 @@ def create(request: HttpRequest) -> HttpResponse:
         return _page(request, form, Told(notices=start.notices, start=begun))
     if _typed_by_another(user, request.POST):
         return restored(request, request.POST, "", status=409)
-    form = JobForm(user, request.POST)
     if any(name in request.POST for name in ONLY_LOOKS):
-        return _page(request, with_template(form), Told())
+        return _looked(request, user)
+    form = JobForm(user, request.POST)
     if form.unclear:
         return _refused(request, form, job_estimate(user=user, spec=form.job_spec()).errors)
     try:
@@ -81,6 +92,13 @@ def create(request: HttpRequest) -> HttpResponse:
     except PromiseBroken as broken:
         told = Told(changed=promise_broken_text(broken.judged, shown=bool(request.POST.get("promise"))))
         return _page(request, form, told, status=409)
+
+
+def _looked(request: HttpRequest, user: User) -> HttpResponse:
+    """The form worked out again, with what the button asked for."""
+    values, undo = taken_over(request.POST, request.POST.get("adopt", ""))
+    settled = settle(user, values)
+    return _page(request, with_template(settled.form), Told(followed=settled.said, undo=undo))
 
 
 def restored(request: HttpRequest, typed: Data, notice: str, status: int = 200) -> HttpResponse:
@@ -128,16 +146,26 @@ def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
 
 
 def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Any]) -> HttpResponse:
+    """The form with its errors. One that was sent before the page showed what its pool offers comes back with
+    what that offers, and only the errors that are left then."""
+    settled = settle(form.user, request.POST)
+    if settled.moved:
+        form = settled.form
+        findings = job_estimate(user=form.user, spec=form.job_spec()).errors
+        if not findings and not form.unclear:
+            return _page(request, form, Told(changed=moved_text(), followed=settled.said), status=409)
     form.accept(findings)
     form.after_refusal = True
     form.mark()
-    return _page(request, form, Told(refused=True), status=422)
+    followed = settled.said if settled.moved else ()
+    return _page(request, form, Told(refused=True, followed=followed), status=422)
 
 
 def _page(request: HttpRequest, form: JobForm, told: Told, status: int = 200) -> HttpResponse:
     offer = form.offer
     context = _shown(form) | {
         "told": told,
+        "followed": told.followed,
         "admins": [] if offer.pools else admin_names(user=form.user, team=offer.team),
         "templates": TEMPLATE_MENU,
         "recent": Job.objects.for_user(form.user).filter(creator=form.user).light()[:RECENT_JOBS],
@@ -152,14 +180,10 @@ def estimate(request: HttpRequest) -> HttpResponse:
     also what these offer. Nothing to swap while all is as the page has it."""
     if _typed_by_another(signed_in(request), request.POST):
         return HttpResponse(status=401)  # whoever looks at the form is signed out
-    form = JobForm(signed_in(request), request.POST)
-    offer = form.offer
-    team_changed = request.POST.get("shown_team", "") != str(offer.team or "")
-    pool_changed = request.POST.get("shown_pool", "") != str(offer.pool.id if offer.pool else "")
-    changed = team_changed or pool_changed
-    context = _shown(form) | {"live": True, "team_changed": team_changed, "pool_changed": pool_changed}
+    settled = settle(signed_in(request), request.POST)
+    context = _shown(settled.form) | {"live": True, "settled": settled, "followed": settled.said}
     body = render_to_string("jobs/create/live.html", context)
-    seen = "" if changed else digest(body)
+    seen = "" if settled.anything else digest(body)
     if seen and request.POST.get("seen") == seen:
         return HttpResponse(status=NOT_CHANGED)
     return HttpResponse(body + render_to_string("jobs/create/seen.html", {"seen": seen, "live": True}))

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from jobs.environment import DEFAULT_MASTER_PORT
-from jobs.estimate import estimate
+from jobs.estimate import estimate, landed
 from jobs.facts import QuotaFacts, WaitingFacts
 from jobs.spec import EnvVar
 from pools.capacity import Shape
@@ -126,8 +126,8 @@ def test_best_effort_waits_behind_an_old_head(minutes, starts):
 
 def test_landing_is_best_fit():
     landing = (IdleNode("a", 1, 3), IdleNode("b", 2, 8))
-    given = facts(pool=pool(flavor((3, 8))), landing=landing)
-    places = estimate(spec(gpus=2, worker_count=3), given).workers
+    given = facts(pool=pool(flavor((3, 8))))
+    places = landed(estimate(spec(gpus=2, worker_count=3), given), landing).workers
     assert [(p.rank, p.gpus, p.node) for p in places] == [(0, 2, "a"), (1, 2, "b"), (2, 2, "b")]
 
 

@@ -1,0 +1,128 @@
+"""What the form's full recompute costs, against a POST of the same server that answers a constant.
+
+All kinds of requests are sent by turns to one worker process of granian, as `make run` starts it; of each
+round the median time and the processor time of that worker are taken, and of the rounds the median.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+from django.core.management import call_command
+from django.db import connection
+
+import bench.ready  # noqa: F401
+from bench.goals import Result
+from bench.recompute_client import Client
+from bench.recompute_data import fill
+from bench.recompute_server import CONSTANT
+from tests.e2e.stack import free_pair
+
+LARGE, SMALL = 10_000, 10
+FEW, MANY = 4, 1024
+ROUNDS, REQUESTS = 7, 120
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of one request, in seconds: as the client waits, and of the worker's processor."""
+
+    waited: float
+    cpu: float
+
+
+def main() -> None:
+    call_command("migrate", verbosity=0)
+    large, small = fill(LARGE, SMALL)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM ANALYZE")
+    connection.close()
+    port = free_pair()
+    with served(port) as worker:
+        client = Client(port)
+        kinds = {
+            "constant": lambda: client.post(CONSTANT, {}),
+            "large": client.recompute(large, FEW),
+            "small": client.recompute(small, FEW),
+            "many": client.recompute(large, MANY),
+        }
+        costs = measure(kinds, worker)
+    for result in results(costs):
+        print(result.line())
+
+
+@contextmanager
+def served(port: int) -> Any:
+    """The worker process of a granian that serves the console."""
+    command = (
+        *(sys.executable, "-m", "granian", "--interface", "wsgi", "bench.recompute_server:application"),
+        *("--host", "127.0.0.1", "--port", str(port), "--workers", "1", "--blocking-threads", "8", "--no-ws"),
+    )
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+        try:
+            Client.wait_for(port)
+            yield psutil.Process(server.pid).children()[0]
+        finally:
+            server.terminate()
+
+
+def measure(kinds: Mapping[str, Callable[[], None]], worker: psutil.Process) -> dict[str, Cost]:
+    for ask in kinds.values():
+        one_round(ask, worker)  # the first ones read templates and open connections
+    rounds: dict[str, list[Cost]] = {name: [] for name in kinds}
+    for _ in range(ROUNDS):
+        for name, ask in kinds.items():
+            rounds[name].append(one_round(ask, worker))
+    return {
+        name: Cost(statistics.median(c.waited for c in costs), statistics.median(c.cpu for c in costs))
+        for name, costs in rounds.items()
+    }
+
+
+def one_round(ask: Callable[[], None], worker: psutil.Process) -> Cost:
+    times = []
+    before = worker.cpu_times()
+    for _ in range(REQUESTS):
+        begun = time.perf_counter()
+        ask()
+        times.append(time.perf_counter() - begun)
+    after = worker.cpu_times()
+    cpu = (after.user - before.user) + (after.system - before.system)
+    return Cost(statistics.median(times), cpu / REQUESTS)
+
+
+def results(costs: Mapping[str, Cost]) -> list[Result]:
+    constant, large = costs["constant"], costs["large"]
+    small, many = costs["small"], costs["many"]
+    note = f"{large.waited * 1000:.1f} ms, the constant {constant.waited * 1000:.1f} ms"
+    return [
+        Result("recompute", large.waited / constant.waited, 3.0, at_most=True, note=note),
+        Result(
+            *("recompute-cpu", large.cpu / constant.cpu, 3.0),
+            at_most=True,
+            note=f"{large.cpu * 1000:.1f} ms, the constant {constant.cpu * 1000:.1f} ms",
+        ),
+        Result(
+            *("recompute-nodes", large.waited / small.waited, 1.15),
+            at_most=True,
+            note=f"{LARGE} nodes against {SMALL}, {small.waited * 1000:.1f} ms",
+        ),
+        Result(
+            *("recompute-workers", many.waited / large.waited, 1.3),
+            at_most=True,
+            note=f"{MANY} Workers against {FEW}, {many.waited * 1000:.1f} ms",
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    main()
