@@ -126,7 +126,7 @@
     for (const section of form.querySelectorAll(".ty-section")) {
       const filled = section.querySelector(".ty-said").textContent.trim();
       const wrong = section.querySelector(".invalid-feedback");
-      if (filled && !wrong && section.querySelector("#id_image, #mount-rows")) section.open = false;
+      if (filled && !wrong && (section.id === "checklist" || section.querySelector("#id_image, #mount-rows"))) section.open = false;
     }
   }
 
