@@ -9,6 +9,7 @@ urlpatterns = [
     path("jobs/", listing.job_list, name="jobs"),
     path("jobs/states/", listing.states, name="job-states"),
     path("jobs/estimate/", create.estimate, name="job-estimate"),
+    path("jobs/snippets/", create.snippets, name="job-snippets"),
     path("jobs/variables/", create.variables, name="job-variables"),
     path("jobs/template/", templates.command_template, name="job-command-template"),
     path("jobs/<job:key>/", detail.job_page, name="job"),

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jobs.forms import JobForm, start_example, start_from, start_new, summary_of
+from jobs.forms import JobForm, snippets_of, start_example, start_from, start_new, summary_of
 from jobs.forms.following import settle
 from jobs.forms.ground import with_template
 from jobs.forms.start import Start
@@ -28,7 +28,17 @@ from jobs.services import PromiseBroken, RequestRefused, WouldWait, job_estimate
 from jobs.texts import moved_text, promise_broken_text, would_wait_text
 from jobs.texts.templates import TEMPLATE_MENU
 from teams.models import User
-from teams.pages import NOT_CHANGED, chosen_team, digest, fresh, part, plain_id, signed_in
+from teams.pages import (
+    NOT_CHANGED,
+    chosen_team,
+    digest,
+    fresh,
+    part,
+    part_or_page,
+    plain_id,
+    signed_in,
+    wants_part,
+)
 from teams.services import admin_names
 
 ONLY_LOOKS = (
@@ -145,13 +155,13 @@ def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
     return answer
 
 
-def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Any]) -> HttpResponse:
+def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Finding]) -> HttpResponse:
     """The form with its errors. One that was sent before the page showed what its pool offers comes back with
     what that offers, and only the errors that are left then."""
     settled = settle(form.user, request.POST)
     if settled.moved:
         form = settled.form
-        findings = job_estimate(user=form.user, spec=form.job_spec()).errors
+        findings = _errors_left(form, findings)
         if not findings and not form.unclear:
             return _page(request, form, Told(changed=moved_text(), followed=settled.said), status=409)
     form.accept(findings)
@@ -159,6 +169,13 @@ def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Any]) -> Ht
     form.mark()
     followed = settled.said if settled.moved else ()
     return _page(request, form, Told(refused=True, followed=followed), status=422)
+
+
+def _errors_left(form: JobForm, before: Sequence[Finding]) -> list[Finding]:
+    """Those of the form as it is now; of a team or pool that may not be used, what was found at first."""
+    kept = {finding.field: finding for finding in before if finding.field in ("team", "pool")}
+    now = job_estimate(user=form.user, spec=form.job_spec()).errors
+    return [*kept.values(), *(finding for finding in now if finding.field not in kept)]
 
 
 def _page(request: HttpRequest, form: JobForm, told: Told, status: int = 200) -> HttpResponse:
@@ -201,3 +218,16 @@ def variables(request: HttpRequest) -> HttpResponse:
     if _typed_by_another(user, request.POST):
         return HttpResponse(status=401)
     return render(request, "jobs/create/variables.html", {"form": JobForm(user, request.POST)})
+
+
+@part_or_page
+@require_POST
+def snippets(request: HttpRequest) -> HttpResponse:
+    """The form as programs that would send it."""
+    user = signed_in(request)
+    if _typed_by_another(user, request.POST):
+        return HttpResponse(status=401)
+    form = JobForm(user, request.POST)
+    shown = snippets_of(form.job_spec(), request.build_absolute_uri(reverse("api-jobs")))
+    template = "jobs/create/snippets.html" if wants_part(request) else "jobs/snippets.html"
+    return render(request, template, {"snippets": shown, "unclear": form.unclear})
