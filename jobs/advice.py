@@ -5,6 +5,11 @@ Silent where it is not sure: a false alarm teaches people to overlook the true o
 
 from __future__ import annotations
 
+from jobs.command.launching import launch_findings
+from jobs.command.places import place_findings
+from jobs.command.secrets import secret_findings
+from jobs.command.steps import step_findings
+from jobs.command.variables import variable_findings
 from jobs.facts import Facts
 from jobs.findings import Finding
 from jobs.spec import JobSpec
@@ -13,4 +18,10 @@ from pools.capacity import Shape
 
 def advise(spec: JobSpec, facts: Facts, shape: Shape | None) -> list[Finding]:
     """Warnings and hints about the start command and what surrounds it; `shape` None: not known yet."""
-    return []
+    return [
+        *launch_findings(spec, shape),
+        *step_findings(spec, shape),
+        *variable_findings(spec, shape),
+        *secret_findings(spec),
+        *place_findings(spec, facts),
+    ]

@@ -90,46 +90,45 @@ def _of_assignment(assignment: Assignment) -> Iterator[NamedPath]:
 
 # What a command does with its paths
 
-_LOOKS = names("cd pushd ls test [ stat du df find rm rmdir chmod chown file echo printf trap set which")
-_READS = names("cat head tail source . less grep sed awk md5sum sha256sum wc")
+_LOOKS = names("ls test [ stat du df find rm rmdir chmod chown file echo printf trap set which export alias")
+_READS = names("cd pushd cat head tail source . less grep sed awk md5sum sha256sum wc")
 _MAKES = names("mkdir touch mktemp")
-_COPIES = names("cp mv rsync ln scp install")
-_SAVES = names("aws ossutil ossutil64 rclone gsutil hdfs hadoop coscmd obsutil mc s3cmd azcopy scp zip")
+_COPIES = names("cp mv rsync scp install")
+_SAVES = names("aws ossutil ossutil64 rclone gsutil hdfs hadoop coscmd obsutil mc s3cmd azcopy zip")
 _FETCHES = names("wget curl git tar unzip unxz gunzip huggingface-cli hf modelscope pip pip3 apt-get")
+_INTO = names("-C -d -O -o -P --output --output-document --directory --directory-prefix --local-dir --target")
 _RUNS_SCRIPT = frozenset((*SHELLS, "python", "python3", "torchrun", "accelerate", "deepspeed", "mpirun"))
-TRAINERS = frozenset(
-    (*_RUNS_SCRIPT, "horovodrun", "mpiexec", "colossalai", "llamafactory-cli", "swift", "ray")
-)
+TRAINERS = _RUNS_SCRIPT | names("horovodrun mpiexec colossalai llamafactory-cli swift")
 
 _RESULT_PARTS = names(
     "output outputs out outdir outputdir outputpath save saved savedir savepath saveto result results "
-    "workdir exp logdir logs log logging runs tensorboard export dump"
+    "workdir logdir logs log logfile logpath logging runs tensorboard export dump"
 )
-_CHECKPOINT_PARTS = names("checkpoint checkpoints ckpt ckpts")
-_PLACE_PARTS = names("dir path root folder save saves output out")
-_INPUT_PARTS = names(
-    "load resume pretrained init from input inputs in data dataset datasets model tokenizer config cfg "
-    "restore eval test reference vocab warm base"
-)
+_KEPT_PARTS = names("checkpoint checkpoints ckpt ckpts exp experiment experiments")
+_PLACE_PARTS = names("dir folder root")
+_SOURCE_PARTS = names("load resume pretrained init from input inputs restore warm config conf cfg")
+_INPUT_PARTS = names("data dataset datasets model models tokenizer eval test reference vocab base")
 _SCRATCH_PARTS = names(
     "tmp temp tmpdir cache caches cachedir scratch lock pid socket home triton xdg mplconfigdir"
 )
-_CODE_PARTS = names("path pythonpath ldpath library cuda conda venv virtual python java prefix")
+_CODE_PARTS = names(
+    "path pythonpath library cuda conda venv virtual python java prefix project code repo src app script work"
+)
+_TAR_PACKS = re.compile(r"-?[a-zA-Z]{0,3}c|--create")
 _FILE_OF_MODEL = re.compile(r"\.(pt|pth|ckpt|safetensors|bin|json|ya?ml|py|txt)\Z")
 
 
 def use_of_name(name: str, path: str = "") -> Use:
     """What an option or variable of this name (`--output_dir`, `SAVE_DIR`) holds a path for."""
     parts = set(_PARTS.split(re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()))
+    kept = parts & _KEPT_PARTS and not _FILE_OF_MODEL.search(path)
     if parts & _SCRATCH_PARTS:
         return Use.ASIDE
-    if parts & _INPUT_PARTS:
+    if parts & _SOURCE_PARTS:
         return Use.READ
-    if parts & _RESULT_PARTS:
+    if parts & _RESULT_PARTS or (kept and (parts & _PLACE_PARTS or parts <= _KEPT_PARTS)):
         return Use.RESULT
-    if parts & _CHECKPOINT_PARTS and parts & _PLACE_PARTS and not _FILE_OF_MODEL.search(path):
-        return Use.RESULT
-    if parts & _CODE_PARTS:
+    if parts & _INPUT_PARTS or parts & _CODE_PARTS:
         return Use.READ
     return Use.UNCLEAR
 
@@ -159,30 +158,57 @@ def _is_output_of_training(command: Command, read: Reading) -> bool:
 
 def _of_arguments(command: Command, read: Reading) -> Iterator[NamedPath]:
     words, program = command.words, command.program
-    if program in _LOOKS:
-        yield from _in_words(words, Use.ASIDE)
-    elif program in _READS:
-        yield from _in_words(words, Use.READ)
-    elif program in _MAKES or program in _FETCHES:
-        yield from _in_words(words, Use.MADE if not _packs(command) else Use.SAVED)
-    elif program == "tee":
-        keeps = _is_output_of_training(command, read)
-        yield from _in_words(words, Use.RESULT if keeps else Use.MADE)
+    if (
+        program in SHELLS
+        and len(words) > 1
+        and words[0].value.startswith("-")
+        and words[0].value.endswith("c")
+    ):
+        yield from _in_words(words[2:], Use.UNCLEAR)  # its text is read as a command itself
+    elif program in _FETCHES:
+        yield from _of_fetching(command)
     elif program in _COPIES:
         yield from _in_words(words[:-1], Use.SAVED)
         yield from _in_words(words[-1:], Use.MADE)
-    elif program in _SAVES:
-        yield from _in_words(words, Use.SAVED)
-    elif program in SHELLS and words[:1] and words[0].value.startswith("-") and words[0].value.endswith("c"):
-        yield from _in_words(words[2:], Use.UNCLEAR)  # its text is read as a command itself
+    elif program == "ln":  # what is written through the link is where it points to
+        yield from _in_words(words[:-1], Use.READ)
+        yield from _in_words(words[-1:], Use.SAVED)
+    elif (use := _use_by_program(command, read)) is not None:
+        yield from _in_words(words, use)
     else:
         yield from _of_program(words, program)
 
 
-def _packs(command: Command) -> bool:
-    """`tar -czf` and the upload commands take what is there to somewhere else."""
+def _use_by_program(command: Command, read: Reading) -> Use | None:
+    """What a program does with all its paths alike; None if that depends."""
+    if command.program == "tee":
+        return Use.RESULT if _is_output_of_training(command, read) else Use.MADE
+    for programs, use in (
+        (_LOOKS, Use.ASIDE),
+        (_READS, Use.READ),
+        (_MAKES, Use.MADE),
+        (_SAVES, Use.SAVED),
+    ):
+        if command.program in programs:
+            return use
+    return None
+
+
+def _of_fetching(command: Command) -> Iterator[NamedPath]:
+    """Downloads, archives and installations: into where they go, and from what."""
     first = command.words[0].value if command.words else ""
-    return first == "upload" or (command.program == "tar" and first.lstrip("-").startswith(("c", "zc", "Jc")))
+    packs = first == "upload" or (command.program == "tar" and _TAR_PACKS.match(first) is not None)
+    last = command.words[-1] if command.program == "git" and first == "clone" else None
+    before = ""
+    for word in command.words:
+        option = word.value.partition("=")[0] if word.value.startswith("--") else before
+        into = (
+            option in _INTO
+            or word is last
+            or (packs and word is command.words[min(1, len(command.words) - 1)])
+        )
+        yield from _in_words([word], Use.MADE if into else Use.SAVED if packs else Use.READ)
+        before = word.value
 
 
 def _of_program(words: Sequence[Word], program: str) -> Iterator[NamedPath]:

@@ -17,9 +17,10 @@ SHELLS = ("bash", "sh", "dash", "zsh")
 _SETS_NAMES = names("read mapfile readarray getopts unset let printf")
 _KEEPS_VALUES = ("activate", "conda.sh", ".bashrc", ".profile", "setvars.sh")
 _MAY_NOT_RUN = names(
-    "if_statement elif_clause else_clause case_statement case_item subshell command_substitution "
-    "process_substitution pipeline while_statement for_statement c_style_for_statement"
+    "if_statement elif_clause else_clause case_statement case_item while_statement for_statement "
+    "c_style_for_statement function_definition"
 )
+_OWN_SHELL = names("subshell command_substitution process_substitution pipeline")  # what is set there is gone
 _REPEATS = names("while_statement for_statement c_style_for_statement function_definition")
 _ASKS = names("test_command negated_command")
 _ASKING_PROGRAMS = names("test grep which command type pgrep cmp diff")
@@ -38,9 +39,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where a node stands: `certain` that it runs once; what it is redirected to; its pipeline."""
+    """Where a node stands: whether it `runs` in any case, and what it sets `lasts`; what it is redirected
+    to; its pipeline."""
 
-    certain: bool = True
+    runs: bool = True
+    lasts: bool = True
     prefix: bool = False
     pipeline: int = 0
     redirects: tuple[Redirect, ...] = ()
@@ -101,7 +104,9 @@ class _Reader:
 
     def _below(self, node: Node, scope: _Scope) -> Iterator[tuple[Node, _Scope]]:
         """The children, each with where it stands; redirections go to the last command."""
-        inner = replace(scope, certain=scope.certain and node.type not in _MAY_NOT_RUN, prefix=False)
+        runs = scope.runs and node.type not in _MAY_NOT_RUN
+        lasts = scope.lasts and runs and node.type not in _OWN_SHELL
+        inner = replace(scope, runs=runs, lasts=lasts, prefix=False)
         if node.type == "pipeline":
             self.found.pipelines += 1
             inner = replace(inner, pipeline=self.found.pipelines)
@@ -109,15 +114,13 @@ class _Reader:
             inner = replace(inner, prefix=True, redirects=())
         elif node.type == "redirected_statement":
             inner = replace(inner, redirects=tuple(self._redirects(node)) + scope.redirects)
-        elif node.type == "function_definition":
-            inner = replace(inner, certain=False)
         last = max((i for i, c in enumerate(node.children) if c.is_named), default=-1)
         for i, child in enumerate(node.children):
             mine = inner
             if node.type in ("pipeline", "list") and i != last:
                 mine = replace(mine, redirects=())
             if node.type == "list" and i == last and self._depends(node):
-                mine = replace(mine, certain=False)
+                mine = replace(mine, runs=False, lasts=False)
             yield child, mine
 
     def _depends(self, node: Node) -> bool:
@@ -149,7 +152,7 @@ class _Reader:
         self.found.assignments.append(assigned)
         appended = any(child.type == "+=" for child in node.children)
         is_array = value_node is not None and value_node.type == "array"
-        if not scope.certain or node.start_byte < self.repeating_until or (appended and is_array):
+        if not scope.lasts or node.start_byte < self.repeating_until or (appended and is_array):
             self.values.forget(assigned.name)
         elif is_array and value_node is not None:
             self.values.forget(assigned.name)
@@ -167,7 +170,7 @@ class _Reader:
         word = self.values.word(value) if value is not None else Word("", "", line)
         if value is not None and value.type == "array":
             self.found.others += (w for child in value.named_children for w in self.values.words(child))
-        return Assignment(self.values.script.text_of(name), word, line, scope.certain, scope.prefix)
+        return Assignment(self.values.script.text_of(name), word, line, scope.lasts, scope.prefix)
 
     def _command(self, node: Node, scope: _Scope) -> None:
         words: list[Word] = []
@@ -199,6 +202,7 @@ class _Reader:
             assigned=tuple(assigned),
             redirects=tuple(redirects),
             pipeline=scope.pipeline,
+            certain=scope.runs,
         )
         self.found.commands.append(command)
         self._effects(command)

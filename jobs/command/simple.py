@@ -33,7 +33,8 @@ class Assignment:
 @dataclass(frozen=True, slots=True)
 class Command:
     """`wrapping` are the words of time, env, timeout … before the program, whose base name is `program`
-    (empty if only the run can tell). Commands of one pipeline have the same number in `pipeline`, from 1."""
+    (empty if only the run can tell). Commands of one pipeline have the same number in `pipeline`, from 1.
+    `certain`: it runs in any case, as far as the text goes."""
 
     program: str
     name: Word
@@ -42,6 +43,7 @@ class Command:
     assigned: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
     pipeline: int = 0
+    certain: bool = True
 
     @property
     def line(self) -> int:

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
+from jobs.texts.advice import ADVICE
 from jobs.texts.filling import filled
 
-FINDINGS = {
+FINDINGS = ADVICE | {
     "required": gettext_lazy("This field is required."),
     "invalid_choice": gettext_lazy("This is not one of the choices."),
     "out_of_range": gettext_lazy("Must be from %(least)s to %(most)s."),

@@ -1,0 +1,198 @@
+"""Paths of a form against its mounts: what is lost, what cannot be written, and what is fine."""
+
+import pytest
+
+from jobs.command.places import place_findings
+from jobs.facts import VolumeFacts
+from jobs.findings import Fix, Level
+from jobs.spec import EnvVar, MountSpec
+from tests.jobs.value_facts import facts, pool, spec
+
+WORLD = facts(
+    volumes={
+        1: VolumeFacts(1, "work", 1, "/data/1", read_only=False),
+        2: VolumeFacts(2, "sets", 1, "/data/2", read_only=True),
+    },
+    pool=pool(public_data="/data/public"),
+)
+MOUNTS = (MountSpec(1, "/mnt/public/"), MountSpec(2, "/mnt/sets"))
+
+
+def found(command="true", *, env=(), **fields):
+    request = spec(command=command, env=env, **({"mounts": MOUNTS} | fields))
+    return list(place_findings(request, WORLD))
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("python train.py > /tmp/train.log 2>&1", "/tmp/train.log"),
+        ("python train.py 2>&1 | tee /root/train.log", "/root/train.log"),
+        ("torchrun train.py &> /workspace/log.txt", "/workspace/log.txt"),
+        ("exec > /tmp/all.log 2>&1\npython train.py", "/tmp/all.log"),
+        ("bash run.sh >> /var/log/run.log", "/var/log/run.log"),
+        ("python train.py --output_dir /workspace/out", "/workspace/out"),
+        ("python train.py --save-dir=/tmp/ckpt", "/tmp/ckpt"),
+        ("python train.py -o /root/model.pt", "/root/model.pt"),
+        ("python train.py outputDir=/root/o", "/root/o"),
+        ("python train.py --checkpoint-dir /results/ckpt", "/results/ckpt"),
+        ("export CHECKPOINT_DIR=/workspace/ckpt; python train.py", "/workspace/ckpt"),
+        ("OUTPUT_DIR=/tmp/out\nmkdir -p $OUTPUT_DIR/logs\npython train.py --out $OUTPUT_DIR", "/tmp/out"),
+        ("mkdir -p /workspace/checkpoints", "/workspace/checkpoints"),
+        ("nohup python train.py --logdir /tmp/runs/$RUN", "/tmp/runs"),
+        ("bash -c 'python train.py --output /root/x'", "/root/x"),
+        ("ARGS='--output_dir /root/x'; python train.py $ARGS", "/root/x"),
+        ("python train.py --output /mnt/publicity/x", "/mnt/publicity/x"),
+    ],
+)
+def test_what_is_written_off_the_volumes_is_lost(command, path):
+    (one,) = found(command)
+    assert (one.code, one.level, one.data["path"], one.leans_on) == (
+        "path_lost",
+        Level.WARNING,
+        path,
+        "mounts",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("cd /mnt/pubic/project\npython train.py", "/mnt/pubic/project"),
+        ("python /mnt/code/train.py", "/mnt/code/train.py"),
+        ("python train.py --data /data/imagenet", "/data/imagenet"),
+        ("python train.py --place /workspace/x", "/workspace/x"),
+        ("cd /mnt/a/b; ls /mnt/a/c; cat /mnt/a/d", "/mnt/a/b"),
+    ],
+)
+def test_a_path_that_may_not_be_there_is_a_hint(command, path):
+    (one,) = found(command)
+    assert (one.code, one.level, one.data["path"]) == ("path_lost", Level.HINT, path)
+
+
+SILENT = """
+cd /mnt/public/project && python train.py --output_dir /mnt/public/out --data /mnt/sets/a
+python train.py > /mnt/public/log 2>&1
+python train.py > /dev/null 2>&1
+python train.py --output_dir $UNKNOWN/out
+python train.py --output_dir out > train.log
+python train.py 2>&1 | tee /mnt/public/$RUN/log
+export TMPDIR=/tmp/scratch TRITON_CACHE_DIR=/tmp/triton; python train.py
+export HF_HOME=/root/.cache/huggingface
+python train.py --cache_dir /tmp/cache --tmp-dir /tmp/x
+mkdir -p /tmp/data && cp -r /mnt/sets/a /tmp/data && python train.py --data /tmp/data
+cp -r /mnt/public/code /workspace/code; cd /workspace/code; python train.py
+git clone https://example.com/a.git /workspace/a && cd /workspace/a && python train.py --dir /workspace/a
+tar -xf /mnt/sets/a.tar -C /tmp
+unzip /mnt/sets/a.zip -d /tmp/a
+pip install -r /mnt/sets/requirements.txt
+wget -O /tmp/a.whl https://example.com/a.whl; pip install /tmp/a.whl
+echo "a slots=8" > /tmp/hostfile
+cat > /tmp/config.yaml <<EOF
+python -c 'import torch; print(torch.__version__)' # > /tmp/x
+printenv | tee /tmp/env
+ls /root /workspace; rm -rf /tmp/out /root/results
+[ -f /mnt/nothere/x ] || echo missing
+source /opt/conda/bin/activate; /opt/bin/tool --config /opt/conf
+source /root/.bashrc
+python /workspace/train.py
+python -u /app/main.py --config /app/config.yaml
+python train.py --resume /root/pretrained/model.pt --pretrained-dir /root/p --data-dir /root/data
+export PYTHONPATH=/workspace/project:$PYTHONPATH PROJECT_DIR=/workspace/project
+python train.py --output_dir /tmp/out && cp -r /tmp/out /mnt/public/out
+python train.py --output_dir /tmp/out; rc=$?; rsync -a /tmp/out/ /mnt/public/out; exit $rc
+python train.py --output /root/o; tar czf /mnt/public/o.tgz /root/o
+ln -s /mnt/public/out /workspace/out; python train.py --output_dir /workspace/out
+aws s3 sync /tmp/out s3://bucket/out; python train.py --output_dir /tmp/out
+nvidia-smi > /tmp/smi.txt
+python train.py --init_method file:///tmp/store --log_level info
+python train.py --lock-file /tmp/lock --port-file /tmp/port
+"""
+
+
+@pytest.mark.parametrize("command", SILENT.strip().split("\n"))
+def test_what_looks_alike_and_is_fine(command):
+    assert found(command) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("python train.py --output_dir /mnt/sets/out", "/mnt/sets/out"),
+        ("python train.py > /mnt/sets/log", "/mnt/sets/log"),
+        ("echo x > /mnt/sets/marker", "/mnt/sets/marker"),
+        ("mkdir -p /mnt/sets/a", "/mnt/sets/a"),
+        ("python train.py | tee -a /mnt/sets/log", "/mnt/sets/log"),
+        ("cp a /mnt/sets/", "/mnt/sets"),
+        ("tar -xf a.tar -C /mnt/sets/x", "/mnt/sets/x"),
+        ("export SAVE_DIR=/mnt/sets/save", "/mnt/sets/save"),
+        ("git clone https://example.com/a /mnt/sets/a", "/mnt/sets/a"),
+    ],
+)
+def test_what_cannot_be_written(command, path):
+    (one,) = found(command)
+    assert (one.code, one.level, one.data["path"]) == ("path_read_only", Level.WARNING, path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp -r /mnt/sets/a /mnt/public/a",
+        "python train.py --data /mnt/sets/a < /mnt/sets/b",
+        "cat /mnt/sets/a | python train.py",
+        "tar -xf /mnt/sets/a.tar -C /mnt/public",
+        "cd /mnt/sets; python train.py --checkpoint /mnt/sets/base.pt --resume /mnt/sets/run",
+        "ls /mnt/sets > /mnt/public/list",
+        "ln -s /mnt/sets/a /mnt/public/a",
+    ],
+)
+def test_reading_from_a_read_only_volume_is_fine(command):
+    assert found(command) == []
+
+
+def test_public_data_that_is_switched_off_can_be_switched_on():
+    (one,) = found("python train.py --data /infini-data/x\npython b.py /infini-data/y")
+    assert (one.code, one.level, one.field) == ("public_data_off", Level.WARNING, "command")
+    assert (one.fix, one.data) == (
+        Fix("public_data", "false", "true"),
+        {"path": "/infini-data/x", "line": 1},
+    )
+
+
+def test_public_data_is_offered_only_where_the_zone_has_it():
+    request = spec(command="ls; cd /infini-data/x", mounts=MOUNTS)
+    (one,) = place_findings(request, facts())
+    assert (one.code, one.fix) == ("public_data_off", None)
+
+
+@pytest.mark.parametrize(
+    ("command", "on"),
+    [
+        ("cd /infini-data/x", True),
+        ("python train.py --data /infini-data/x", True),
+        ("if [ -d /infini-data/x ]; then D=/infini-data/x; fi", False),
+        ("cd /infini-database", False),
+    ],
+)
+def test_public_data_used_rightly(command, on):
+    assert found(command, public_data=on) == []
+
+
+def test_public_data_cannot_be_written():
+    (one,) = found("python train.py --output_dir /infini-data/out", public_data=True)
+    assert one.code == "path_read_only"
+
+
+def test_variables_of_the_page_are_looked_at_where_they_are_typed():
+    env = (EnvVar("A", "1"), EnvVar("OUTPUT_DIR", "/workspace/out"), EnvVar("TMPDIR", "/tmp/x"))
+    (one,) = found("python train.py", env=env)
+    assert (one.code, one.field, one.data) == ("path_lost", "env.1.value", {"path": "/workspace/out"})
+
+
+def test_private_values_are_not_looked_at():
+    env = (EnvVar("OUTPUT_DIR", "/workspace/secret-place", private=True),)
+    assert found("python train.py --output $OUTPUT_DIR", env=env) == []
+
+
+def test_many_lost_paths_are_said_a_few_times():
+    assert len(found("\n".join(f"python t.py --output /out{i}" for i in range(50)))) == 5
