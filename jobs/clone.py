@@ -1,10 +1,11 @@
-"""The body that would create a job once more."""
+"""Bodies of requests: the one that would create a job once more, and the shortest that asks for the same."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-from jobs.spec import JobSpec
+from jobs.spec import EnvVar, JobSpec
 
 
 def clone_body(spec: JobSpec, key: str) -> dict[str, Any]:
@@ -21,3 +22,25 @@ def clone_body(spec: JobSpec, key: str) -> dict[str, Any]:
     ]
     body["tags"] = list(spec.tags)
     return body
+
+
+def least_body(spec: JobSpec) -> dict[str, Any]:
+    """What asks for the same as `spec`, without what is so by default. The value of a private variable is
+    replaced by its name, as in `${API_KEY}`."""
+    whole = spec.as_json()
+    usual = {field.name: field.default for field in dataclasses.fields(spec)} | {"worker_count": 1}
+    body = {n: v for n, v in whole.items() if v not in (None, "", (), usual[n])}
+    if spec.env:
+        body["env"] = [_least(variable) for variable in spec.env]
+    for name in ("mounts", "tags"):
+        if name in body:
+            body[name] = list(body[name])
+    return body
+
+
+def _least(variable: EnvVar) -> dict[str, Any]:
+    if variable.from_job is not None:
+        return {"name": variable.name, "private": True, "from_job": variable.from_job}
+    if variable.private:
+        return {"name": variable.name, "private": True, "value": f"${{{variable.name}}}"}
+    return {"name": variable.name, "value": variable.value or ""}

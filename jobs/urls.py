@@ -3,7 +3,7 @@
 from django.urls import path
 
 from jobs import converters  # noqa: F401  # <job:key>
-from jobs.views import create, detail, listing, pool_parts, progress, templates
+from jobs.views import create, detail, listing, pool_parts, progress, templates, trials
 
 urlpatterns = [
     path("jobs/", listing.job_list, name="jobs"),
@@ -11,6 +11,7 @@ urlpatterns = [
     path("jobs/estimate/", create.estimate, name="job-estimate"),
     path("jobs/snippets/", create.snippets, name="job-snippets"),
     path("jobs/variables/", create.variables, name="job-variables"),
+    path("jobs/trial/", trials.trial, name="job-trial"),
     path("jobs/template/", templates.command_template, name="job-command-template"),
     path("jobs/<job:key>/", detail.job_page, name="job"),
     path("jobs/<job:key>/live/", detail.job_live, name="job-live"),

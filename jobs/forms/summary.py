@@ -13,6 +13,7 @@ from jobs.forms.nodes import Drawn, drawn_of
 from jobs.forms.notes import Note, in_order, note_of, unclear_notes
 from jobs.forms.offer import request_facts
 from jobs.forms.points import ShownPoint, points_of, said_of_points
+from jobs.forms.ranks import RankPreview, ranks_of
 from jobs.forms.said import said_of
 from jobs.forms.taking_over import Offered, offered_of
 from jobs.neighbours import with_alternatives
@@ -46,6 +47,7 @@ class Summary:
     said: dict[str, str]
     drawn: Drawn | None
     points: tuple[ShownPoint, ...]
+    ranks: RankPreview
     alternatives: tuple[Offered, ...]
     split: str  # of a custom count into Workers
 
@@ -130,6 +132,7 @@ def summary_of(form: JobForm) -> Summary:
         said=said_of(form, asked, facts, judged) | {"checklist": said_of_points(points)},
         drawn=drawn_of([t.id for t in form.offer.teams], spec, facts, lands=outlook == Outlook.NOW),
         points=points,
+        ranks=ranks_of(asked, judged),
         alternatives=offered_of(judged.alternatives),
         split=_split(asked),
     )

@@ -2,7 +2,7 @@
 
 from jobs.texts.alternatives import CHANGES, alternative_text, change_text, shape_text, split_text
 from jobs.texts.findings import FINDINGS, finding_text
-from jobs.texts.following import FOLLOWING, following_text
+from jobs.texts.following import FOLLOWING, following_text, moved_text
 from jobs.texts.reasons import (
     REASONS,
     capacity_text,
@@ -26,6 +26,7 @@ from jobs.texts.states import (
     state_label,
     step_label,
 )
+from jobs.texts.variables import INJECTED, injected_text
 
 __all__ = [
     "CHANGES",
@@ -34,6 +35,7 @@ __all__ = [
     "FOLLOWING",
     "FRAMEWORK_LABELS",
     "HANG_ACTION_LABELS",
+    "INJECTED",
     "PHASE_LABELS",
     "PRIORITY_LABELS",
     "REASONS",
@@ -49,6 +51,8 @@ __all__ = [
     "finding_text",
     "following_text",
     "gpus_text",
+    "injected_text",
+    "moved_text",
     "promise_broken_text",
     "reason_text",
     "shape_text",

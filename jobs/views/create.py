@@ -21,6 +21,7 @@ from jobs.forms.following import settle
 from jobs.forms.ground import with_template
 from jobs.forms.start import Start
 from jobs.forms.taking_over import taken_over
+from jobs.forms.trial import trial_made
 from jobs.forms.variables import Data, without_private
 from jobs.idempotency import job_create_once
 from jobs.models import Job
@@ -91,10 +92,10 @@ def create(request: HttpRequest) -> HttpResponse:
     if any(name in request.POST for name in ONLY_LOOKS):
         return _looked(request, user)
     form = JobForm(user, request.POST)
-    if form.unclear:
+    if form.unclear and "trial" not in request.POST:
         return _refused(request, form, job_estimate(user=user, spec=form.job_spec()).errors)
     try:
-        return _created(request, form)
+        return _tried(request, form) if "trial" in request.POST else _created(request, form)
     except RequestRefused as refused:
         return _refused(request, form, refused.findings)
     except WouldWait as refused:
@@ -155,13 +156,21 @@ def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
     return answer
 
 
-def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Finding]) -> HttpResponse:
+def _tried(request: HttpRequest, form: JobForm) -> HttpResponse:
+    job = trial_made(form)
+    messages.success(request, _("A trial run was created. Back leads to the form."))
+    answer = HttpResponse(status=303)
+    answer["Location"] = reverse("job", args=[job.key])
+    return answer
+
+
+def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Any]) -> HttpResponse:
     """The form with its errors. One that was sent before the page showed what its pool offers comes back with
     what that offers, and only the errors that are left then."""
     settled = settle(form.user, request.POST)
     if settled.moved:
         form = settled.form
-        findings = _errors_left(form, findings)
+        findings = job_estimate(user=form.user, spec=form.job_spec()).errors
         if not findings and not form.unclear:
             return _page(request, form, Told(changed=moved_text(), followed=settled.said), status=409)
     form.accept(findings)
@@ -169,13 +178,6 @@ def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Finding]) -
     form.mark()
     followed = settled.said if settled.moved else ()
     return _page(request, form, Told(refused=True, followed=followed), status=422)
-
-
-def _errors_left(form: JobForm, before: Sequence[Finding]) -> list[Finding]:
-    """Those of the form as it is now; of a team or pool that may not be used, what was found at first."""
-    kept = {finding.field: finding for finding in before if finding.field in ("team", "pool")}
-    now = job_estimate(user=form.user, spec=form.job_spec()).errors
-    return [*kept.values(), *(finding for finding in now if finding.field not in kept)]
 
 
 def _page(request: HttpRequest, form: JobForm, told: Told, status: int = 200) -> HttpResponse:
