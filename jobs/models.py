@@ -38,6 +38,8 @@ class Job(models.Model):
     """A request and where it stands. `request` and `frozen` never change: they are what was asked, and
     what everything it named was at that moment."""
 
+    DRAFT_SIGNS = 36  # of the token of a form
+
     key = models.CharField(_("id"), max_length=19, unique=True, default=new_key)
     team = models.ForeignKey(Team, models.PROTECT, related_name="jobs", verbose_name=_("team"))
     creator = models.ForeignKey(
@@ -82,6 +84,7 @@ class Job(models.Model):
     hang_seconds = models.PositiveIntegerField(_("silence of a hang (s)"), null=True)
     hang_action = models.CharField(_("when it hangs"), max_length=8, blank=True)
     exit_code = models.PositiveSmallIntegerField(_("exit code"), null=True)
+    draft = models.CharField(_("tried form"), max_length=DRAFT_SIGNS, blank=True)  # set for trial runs
     created_at = models.DateTimeField(_("created"))
     started_at = models.DateTimeField(_("started"), null=True)
     ended_at = models.DateTimeField(_("ended"), null=True)
@@ -110,6 +113,14 @@ class Job(models.Model):
                 fields=["flavor", "priority", "team", "worker_gpus", "total_gpus", "eligible_at"],
                 condition=Q(state=State.QUEUED),
                 name="job_eligible",
+            ),
+            models.Index(fields=["creator", "draft", "-id"], condition=~Q(draft=""), name="job_trials"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["creator", "draft"],
+                condition=Q(state__in=sorted(LIVE)) & ~Q(draft=""),
+                name="one_live_trial",
             ),
         ]
 

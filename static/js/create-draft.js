@@ -3,7 +3,7 @@
 (() => {
   const KEY = "create-draft";
   const SAVE_MS = 250;
-  const OF_THE_PAGE = ["csrfmiddlewaretoken", "token", "seen", "tried", "promise", "shown_team", "shown_pool"];
+  const OF_THE_PAGE = ["csrfmiddlewaretoken", "seen", "tried", "promise", "shown_team", "shown_pool"];
   const OF_THE_POOL = ["spec", "flavor", "image", "public_data", "mount_volume", "mount_path"];
   const form = document.getElementById("create-form");
   const choices = document.getElementById("choices");
@@ -45,7 +45,10 @@
   // Puts values into the form as it is; answers the names of those that found no place.
   const put = (values) => {
     const of = (name) => values.filter(([other]) => other === name).map(([, value]) => value);
-    for (const box of form.querySelectorAll("input[type=checkbox]")) box.checked = of(box.name).includes(box.value);
+    for (const box of form.querySelectorAll("input[type=checkbox]")) {
+      box.checked = of(box.name).includes(box.value);
+      if (box.checked) box.disabled = false; // what is on is sent: whether it may be is found out by that
+    }
     for (const radio of form.querySelectorAll("input[type=radio]")) radio.checked = of(radio.name).includes(radio.value);
     form.dispatchEvent(new CustomEvent("env-as", { detail: of("env_text").length ? "text" : "rows" }));
     const covered = of("env_private");
@@ -67,6 +70,8 @@
   };
   const restore = ({ values }) => {
     put(values);
+    form.elements.laid_aside.value = values.find(([name]) => name === "laid_aside")?.[1] ?? "";
+    form.elements.token.value = values.find(([name]) => name === "token")?.[1] || form.elements.token.value;
     form.elements.touched.value = "all"; // who typed it has been everywhere
     // Where the pool is another one, what it offers comes with the next answer: already with these choices.
     choices.addEventListener("htmx:configRequest", (event) => {
@@ -77,7 +82,18 @@
       }
     }, { once: true });
     choices.dispatchEvent(new Event("refresh"));
+    form.dispatchEvent(new Event("restored"));
   };
+
+  // What another pool took out or brought is kept as well, once all of it has its place.
+  let moved = false;
+  document.addEventListener("htmx:oobAfterSwap", (event) => {
+    if (event.detail.target.id === "changed-part") moved = true;
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    if (moved && timer !== undefined) save();
+    moved = false;
+  });
 
   const note = (id, act) => {
     const place = document.getElementById(id);

@@ -1,0 +1,57 @@
+"""Trial runs: what is on a form, with one Worker and for a few minutes, before the job itself is created."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.db import IntegrityError, transaction
+
+from jobs.facts import PoolFacts
+from jobs.models import Job
+from jobs.querysets import JobQuerySet
+from jobs.rules import rdma_allowed
+from jobs.services import job_create
+from jobs.spec import JobSpec
+from jobs.states import LIVE
+from teams.models import User
+
+MOST_MINUTES = 10
+MOST_GPUS = 8  # with a custom GPU count: what one Worker takes
+
+
+def trial_of(spec: JobSpec, pool: PoolFacts | None, name: str) -> JobSpec:
+    """The same request with one Worker, for a short time and without restarts. It may wait, whatever the
+    job itself may do."""
+    gpus = spec.custom_gpus
+    trial = replace(
+        spec,
+        name=name,
+        worker_count=1 if gpus is None else None,
+        custom_gpus=None if gpus is None else min(gpus, MOST_GPUS),
+        auto_restart=False,
+        hang_action=None if spec.hang_action == "restart" else spec.hang_action,
+        max_runtime_minutes=min(spec.max_runtime_minutes or MOST_MINUTES, MOST_MINUTES),
+        start_policy="queue",
+    )
+    return replace(trial, rdma=trial.rdma and pool is not None and rdma_allowed(trial, pool))
+
+
+def trials_of(user: User, draft: str) -> JobQuerySet:
+    """The trials of a form, the latest first; none without its token."""
+    jobs: JobQuerySet = Job.objects.for_user(user).filter(creator=user).exclude(draft="")
+    return jobs.filter(draft=draft).order_by("-pk")
+
+
+def trial_create(*, user: User, spec: JobSpec, draft: str) -> Job:
+    """The trial of the form that is under way, else a new one. RequestRefused as from `job_create`."""
+    live = trials_of(user, draft).filter(state__in=LIVE)
+    try:
+        with transaction.atomic():
+            job: Job | None = live.first()
+            if job is None:
+                job = job_create(user=user, spec=spec)
+                Job.objects.filter(pk=job.pk).update(draft=draft)
+            return job
+    except IntegrityError:  # sent twice at a time: the database keeps the first
+        first: Job = live.get()
+        return first
