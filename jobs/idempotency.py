@@ -97,7 +97,7 @@ def job_create_once(
     """The job of a filled form, and whether this call made it. The same form sent again within a day, or
     twice at a time, finds the job of the first; the form changed after Back is another one.
 
-    RequestRefused and PromiseBroken as from `job_create`; nothing is remembered then.
+    RequestRefused, WouldWait and PromiseBroken as from `job_create`; nothing is remembered then.
     """
     now, digest = timezone.now(), _digest(typed)
     with transaction.atomic():

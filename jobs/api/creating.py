@@ -11,13 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.answer import job_answer, refusal, visible_job
-from jobs.estimate import SHOWN_RANKS
+from jobs.estimate import SHOWN_RANKS, Estimate
 from jobs.idempotency import Call, OtherBody, UnderWay, claim, give_up, settle
 from jobs.models import IdempotencyKey
 from jobs.private import private_read
 from jobs.serializers import EstimateSerializer
-from jobs.services import RequestRefused, job_create, job_estimate
+from jobs.services import RequestRefused, WouldWait, job_create, job_estimate
 from jobs.spec import MOST_WORKERS, JobSpec
+from jobs.texts import reason_text, would_wait_text
 from teams.models import User
 
 HEADER = "Idempotency-Key"
@@ -46,13 +47,20 @@ class KeyBusy(exceptions.APIException):
     wait = 1
 
 
+class CannotStartNow(exceptions.APIException):
+    """Of a request that is not to wait: the second error is why it would."""
+
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "cannot_start_now"
+
+
 def estimate_answer(user: User, spec: JobSpec, ranks: str | None) -> Response:
     shown = MOST_WORKERS if ranks == "all" else SHOWN_RANKS
     return Response(EstimateSerializer(job_estimate(user=user, spec=spec, ranks=shown)).data)
 
 
 def create_answer(request: Request, user: User, spec: JobSpec) -> Response:
-    """201 with the job. ValidationError if rules are broken."""
+    """201 with the job. ValidationError if rules are broken, CannotStartNow if it would wait and must not."""
     key = _key(request)
     try:
         if key is None:
@@ -60,6 +68,16 @@ def create_answer(request: Request, user: User, spec: JobSpec) -> Response:
         return _create_once(Call(user, request.path, key, request.data), spec)
     except RequestRefused as refused:
         raise refusal(refused.findings) from refused
+    except WouldWait as refused:
+        raise _not_now(refused.judged) from refused
+
+
+def _not_now(judged: Estimate) -> CannotStartNow:
+    errors = [exceptions.ErrorDetail(would_wait_text(judged), code=CannotStartNow.default_code)]
+    if judged.reason is not None:
+        text = reason_text(judged.reason.code, judged.reason.data)
+        errors.append(exceptions.ErrorDetail(text, code=judged.reason.code))
+    return CannotStartNow(errors)
 
 
 def _key(request: Request) -> str | None:

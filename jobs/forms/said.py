@@ -24,8 +24,17 @@ def said_of(form: JobForm, spec: JobSpec, facts: Facts, judged: Estimate) -> dic
         "command": _command(spec),
         "storage": pgettext("between entries", ", ").join(m.mount_path for m in spec.mounts),
         "basics": spec.name.strip(),
-        "advanced": _("priority %(name)s") % {"name": PRIORITY_LABELS.get(spec.priority, spec.priority)},
+        "advanced": _advanced(spec),
     }
+
+
+def _advanced(spec: JobSpec) -> str:
+    return _joined(
+        _("priority %(name)s") % {"name": PRIORITY_LABELS.get(spec.priority, spec.priority)},
+        _("not created if it would wait") if spec.start_policy == "now" else "",
+        _("waits %(n)s min at most") % {"n": spec.max_queue_minutes} if spec.max_queue_minutes else "",
+        _("runs %(n)s min at most") % {"n": spec.max_runtime_minutes} if spec.max_runtime_minutes else "",
+    )
 
 
 def _joined(*parts: str) -> str:
