@@ -70,6 +70,12 @@ def alternatives(spec: JobSpec, facts: Facts, others: Sequence[Neighbour]) -> tu
     return tuple(islice(chain((one for one in firsts if one is not None), elsewhere), MOST))
 
 
+def may_start_in(spec: JobSpec, facts: Facts, other: Neighbour) -> bool:
+    """Whether the same Workers would start in the other pool, before its queue is looked at."""
+    wish = Wish.of(spec, facts)
+    return wish is not None and next(_same_elsewhere(wish, [replace(other, waiting=())]), None) is not None
+
+
 def _same_total(wish: Wish) -> Iterator[Alternative]:
     """Other specs of the pool that divide the total, the nearest first; a custom count on another flavor."""
     total = wish.shape.total_gpus

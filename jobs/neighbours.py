@@ -1,16 +1,17 @@
-"""Reads the other pools of a zone, as far as it takes to tell what would start there now. Two queries."""
+"""Reads the other pools of a zone, as far as it takes to tell what would start there now."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
 
-from jobs.alternatives import Neighbour, alternatives, worth_looking
+from jobs.alternatives import Neighbour, alternatives, may_start_in, worth_looking
 from jobs.estimate import Estimate
 from jobs.facts import Facts, PoolFacts, WaitingFacts
 from jobs.models import WaitingTotal
@@ -25,22 +26,26 @@ def with_alternatives(judged: Estimate, spec: JobSpec, facts: Facts) -> Estimate
     """The same answer, and what would start now in the request's place. Asks nothing if the request does."""
     if facts.pool is None or spec.team is None or not worth_looking(judged):
         return judged
-    others = neighbours_read(facts.pool, spec.team)
+    others = neighbours_read(facts.pool, spec.team, partial(may_start_in, spec, facts))
     return replace(judged, alternatives=alternatives(spec, facts, others))
 
 
-def neighbours_read(pool: PoolFacts, team_id: int) -> list[Neighbour]:
-    """The other pools of the pool's zone that the team may use. Their quotas are those that the queue asks
-    for: of the team, and of the teams that wait there."""
-    rows = list(_flavors(pool, team_id))
+def neighbours_read(
+    pool: PoolFacts, team_id: int, has_room: Callable[[Neighbour], bool] = bool
+) -> list[Neighbour]:
+    """The other pools of the pool's zone that the team may use, if they have room.
+
+    Their quotas are those that the queue asks for: of the team, and of the teams that wait there. Who waits
+    is asked only where there is room, in a second query.
+    """
+    rows = {
+        pk: list(of_pool) for pk, of_pool in groupby(_flavors(pool, team_id), key=lambda row: row.pool_id)
+    }
+    roomy = [pk for pk, of_pool in rows.items() if has_room(_neighbour(team_id, of_pool, []))]
     waiting: dict[int, list[Any]] = defaultdict(list)
-    if rows:
-        for total in _waiting({row.pool_id for row in rows}):
-            waiting[total.pool_id].append(total)
-    return [
-        _neighbour(team_id, list(of_pool), waiting[pool_id])
-        for pool_id, of_pool in groupby(rows, key=lambda row: row.pool_id)
-    ]
+    for total in _waiting(roomy) if roomy else ():
+        waiting[total.pool_id].append(total)
+    return [_neighbour(team_id, rows[pk], waiting[pk]) for pk in roomy]
 
 
 def _flavors(pool: PoolFacts, team_id: int) -> QuerySet[Flavor]:
@@ -55,7 +60,7 @@ def _flavors(pool: PoolFacts, team_id: int) -> QuerySet[Flavor]:
             limit=F("pool__grants__max_gpus"),
             **{f"spec_{name}": F(f"live__{name}") for name in SPEC_FIELDS},
         )
-        .order_by("pool__name", "pool", "name", "pk", "spec_gpus", "spec_id")
+        .order_by("pool__name", "pool", "name", "pk")
     )
 
 
@@ -77,7 +82,9 @@ def _neighbour(team_id: int, rows: list[Any], waiting: list[Any]) -> Neighbour:
         rows[0].pool,
         [Grant(team_id=team, held_gpus=gpus, max_gpus=limit) for team, (gpus, limit) in held.items()],
         {row.pk: row for row in rows}.values(),
-        [_spec(row) for row in rows if row.spec_id is not None],
+        sorted(
+            (_spec(row) for row in rows if row.spec_id is not None), key=lambda spec: (spec.gpus, spec.pk)
+        ),
     )
     totals = [WaitingFacts(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first) for t in waiting]
     return Neighbour(pool, tuple(totals))

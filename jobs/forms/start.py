@@ -84,11 +84,16 @@ def start_from(user: User, job: Job) -> Start:
     offer = offer_read(user, spec.team, spec.pool)
     values = _new(offer) | _asked(spec)
     told = _variables(user, job, spec, values)
-    posted = MultiValueDict({name: [str(value) for value in some] for name, some in values.items()})
-    left = Following(user, posted, offer, Names(user, _known(job))).run()
+    left = Following(user, _posted(values), offer, Names(user, _known(job))).run()
     form, rdma = rdma_settled(JobForm(user, left.values, left.offer))
     said = [following_text(change.code, change.data) for change in (*left.told, *rdma)]
-    return Start(form.data, left.offer, (*said, *told))
+    kept: Any = form.data
+    return Start(kept, left.offer, (*said, *told))
+
+
+def _posted(values: Values) -> MultiValueDict[str, Any]:
+    posted = {name: ["" if one is None else str(one) for one in some] for name, some in values.items()}
+    return MultiValueDict(posted)
 
 
 def _new(offer: Offer) -> Values:

@@ -61,5 +61,13 @@ def following_text(code: str, data: Mapping[str, Any]) -> str:
     return filled(FOLLOWING, code, data)
 
 
+def moved_text() -> str:
+    """Why nothing was created though no rule is broken: its sender has not seen what the pool offers."""
+    return _(
+        "Another resource pool was chosen just before: look at what goes with it. "
+        "Nothing was created yet; press the button again if that is all right."
+    )
+
+
 def _listed(entries: Sequence[str]) -> str:
     return pgettext("between entries", ", ").join(dict.fromkeys(entries))

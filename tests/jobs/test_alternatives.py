@@ -12,7 +12,7 @@ from jobs.estimate import estimate
 from jobs.facts import QuotaFacts, SpecFacts, WaitingFacts
 from jobs.models import Job
 from jobs.neighbours import neighbours_read
-from jobs.reading import pool_read, waiting_by_pool
+from jobs.reading import access_read, pool_read, waiting_by_pool
 from pools.capacity import Shape
 from tests.factories import (
     make_flavor,
@@ -231,13 +231,19 @@ def test_the_other_pools_are_read_as_they_are(team, django_assert_num_queries):
     occupy(near, [3, 8])
     make_job(make_user(stranger), near, gpus=8, workers=1)
     make_job(make_user(team), near, gpus=1, workers=12)
-    facts_of_home = pool_read(home.pk, team.pk)
+
+    def as_the_form_reads(pool):
+        return pool_read(access_read(make_user(team).pk, pool.pk), team.pk)
+
+    at_home, alone = as_the_form_reads(home), as_the_form_reads(make_pool(team))
     with django_assert_num_queries(2):
-        (found,) = neighbours_read(facts_of_home, team.pk)
-    assert found.pool == pool_read(near.pk, team.pk)
+        (found,) = neighbours_read(at_home, team.pk)
+    assert found.pool == as_the_form_reads(near)
     assert sorted(found.waiting, key=str) == sorted(waiting_by_pool([near.pk])[near.pk], key=str)
     with django_assert_num_queries(1):
-        assert neighbours_read(pool_read(make_pool(team).pk, team.pk), team.pk) == []
+        assert neighbours_read(alone, team.pk) == []
+    with django_assert_num_queries(1):
+        assert neighbours_read(at_home, team.pk, lambda neighbour: neighbour.pool.id != near.pk) == []
 
 
 @pytest.mark.django_db

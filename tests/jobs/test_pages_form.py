@@ -219,7 +219,7 @@ def test_another_pool_brings_what_goes_with_it(client: Client, page: Page, pool:
     answer = client.post(CREATE, sent)  # without JavaScript the same by a full page
     assert answer.status_code == 422
     assert image.reference in Page(answer).source
-    assert "does not belong to the resource pool" in Page(answer).source
+    assert "It is not clear which Worker spec" in Page(answer).by_id("changed-part").text  # two have 2 GPUs
 
 
 def test_buttons_that_only_look_create_nothing(client: Client, page: Page, pool: Pool) -> None:
@@ -235,7 +235,7 @@ def test_only_own_pools_count(client: Client, page: Page, pool: Pool) -> None:
     answer = client.post(CREATE, filled(page, pool, pool=str(foreign.pk)))
     assert answer.status_code == 422
     assert foreign.name not in Page(answer).source
-    assert "There is no such resource pool for this team." in Page(answer).source
+    assert "may not use the resource pool" in Page(answer).by_id("changed-part").text
 
 
 @pytest.mark.parametrize("odd", [str(2**63), "-1", "x", "9" * 5000, "²"])
