@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any
 
 from jobs.command.paths import NamedPath, Use, absolute_paths, public_variables
+from jobs.command.places import PUBLIC_DATA, within
 from jobs.command.reading import Reading, reading
 from jobs.environment import INJECTED_BY_FRAMEWORK
 from jobs.estimate import Estimate
@@ -22,7 +22,6 @@ from jobs.findings import Finding, Level
 from jobs.spec import JobSpec
 from jobs.states import Framework
 
-PUBLIC_DATA = "/infini-data"
 LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec")
 
 
@@ -81,6 +80,10 @@ class _Case:
         for finding in self.unsure:
             if wanted(finding):
                 yield Point(code, Standing.LATER, "depends", field=field)
+
+    def of_command(self, code: str, wanted: Callable[[Finding], bool], field: str) -> Iterator[Point]:
+        """The same, of a point that nothing can be said of without a command."""
+        yield from self.found(code, wanted, field)
         if not self.spec.command.strip():
             yield Point(code, Standing.LATER, "no_command", field="command")
 
@@ -91,11 +94,7 @@ class _Case:
             mounts.append(PUBLIC_DATA)
         wanted = set(uses)
         named = (p.path for p in self.paths if p.use in wanted)
-        return list(
-            dict.fromkeys(
-                path for path in named if any(PurePosixPath(path).is_relative_to(m) for m in mounts)
-            )
-        )
+        return list(dict.fromkeys(path for path in named if any(within(path, m) for m in mounts)))
 
     @cached_property
     def writable_mounts(self) -> list[str]:
@@ -142,7 +141,7 @@ def _image(case: _Case) -> Point:
 
 
 def _code(case: _Case) -> Point:
-    for point in case.found("code", _not_there, "mounts"):
+    for point in case.of_command("code", _not_there, "mounts"):
         return point
     read = case.on_volumes((Use.READ, Use.UNCLEAR, Use.SAVED), writable=False)
     if read:
@@ -151,7 +150,7 @@ def _code(case: _Case) -> Point:
 
 
 def _outputs(case: _Case) -> Point:
-    for point in case.found("outputs", _loses, "mounts"):
+    for point in case.of_command("outputs", _loses, "mounts"):
         return point
     written = case.on_volumes((Use.RESULT,), writable=True)
     if written:
@@ -163,7 +162,7 @@ def _outputs(case: _Case) -> Point:
 
 
 def _failure(case: _Case) -> Point:
-    for point in case.found("failure", lambda f: f.code in HIDES_FAILURES, "command"):
+    for point in case.of_command("failure", lambda f: f.code in HIDES_FAILURES, "command"):
         return point
     read = case.read
     if read is None or read.broken:
@@ -174,18 +173,18 @@ def _failure(case: _Case) -> Point:
 def _distributed(case: _Case) -> Point:
     if case.workers is None:
         return Point("distributed", Standing.LATER, "no_spec", field="spec")
+    for point in case.found("distributed", lambda f: f.code in MISLAUNCHES, "command"):
+        return point
     if case.workers == 1:
         return Point("distributed", Standing.OK, "alone")
     if case.spec.framework == Framework.SINGLE or case.spec.framework not in set(Framework):
         return Point("distributed", Standing.ATTENTION, "no_framework", field="framework")
-    for point in case.found("distributed", lambda f: f.code in MISLAUNCHES, "command"):
-        return point
-    used = _means_of_meeting(case)
-    if used:
+    if not case.spec.command.strip():
+        return Point("distributed", Standing.LATER, "no_command", field="command")
+    if used := _means_of_meeting(case):
         return Point("distributed", Standing.OK, "meets_by", {"names": used[:3]})
-    return Point(
-        "distributed", Standing.HAND, "variables_unseen", {"framework": case.spec.framework}, "command"
-    )
+    data = {"framework": case.spec.framework}
+    return Point("distributed", Standing.HAND, "variables_unseen", data, "command")
 
 
 def _means_of_meeting(case: _Case) -> list[str]:
@@ -216,13 +215,28 @@ def _not_there(finding: Finding) -> bool:
 def _loses(finding: Finding) -> bool:
     if finding.code == "path_lost":
         return finding.level != Level.HINT
-    return finding.code in ("path_read_only", "no_mounts")
+    return finding.code in ("path_read_only", "no_mounts", "one_file_for_all")
 
 
 # Which findings decide on which point
 UNEVEN = frozenset({"single_with_several_workers", "unequal_workers"})
 HIDES_FAILURES: frozenset[str] = frozenset()
-MISLAUNCHES: frozenset[str] = frozenset()
-STARTS_ANEW: frozenset[str] = frozenset()
+MISLAUNCHES = frozenset(
+    {
+        "nproc_not_gpus",
+        "processes_not_gpus",
+        "world_size_as_processes",
+        "nnodes_not_workers",
+        "launcher_alone",
+        "launcher_incomplete",
+        "launcher_needs_framework",
+        "node_rank_fixed",
+        "master_addr_fixed",
+        "master_port_fixed",
+        "no_launcher",
+        "injected_overwritten",
+    }
+)
+STARTS_ANEW = frozenset({"no_resume"})
 
 POINTS = (_resources, _workers, _image, _code, _outputs, _failure, _distributed, _resume, _trial)
