@@ -12,6 +12,8 @@ from tests.factories import (
     worker_spec,
 )
 from tests.jobs.pages import CREATE, Page
+from tests.jobs.places import place
+from tests.jobs.sent import filled
 
 
 @pytest.fixture
@@ -56,3 +58,32 @@ def page(client, alice, pool):
     """The empty form, as alice gets it."""
     client.force_login(alice)
     return Page(client.get(CREATE))
+
+
+@pytest.fixture
+def north(team):
+    return place(team, network="ib", public_data="/srv/public")
+
+
+@pytest.fixture
+def south(team, north):
+    return place(team)
+
+
+@pytest.fixture
+def sent(client, alice, north, south):
+    """A form of the first pool with everything in it, as the browser holds it."""
+    client.force_login(alice)
+    page = Page(client.get(f"{CREATE}?pool={north.pool.pk}"))
+    second = make_volume(north.pool.zone, alice.memberships.get().team, suggested=False)
+    return filled(
+        page,
+        north.pool,
+        spec=north.spec(8),
+        worker_count="2",
+        image=str(north.image.pk),
+        rdma="on",
+        public_data="on",
+        mount_volume=[str(north.volume.pk), str(second.pk)],
+        mount_path=["/mnt/a", "/mnt/b"],
+    )

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
-from images.models import Image
 from jobs.forms.laid_aside import MOST_KEPT, Aside, LaidAside
 from jobs.models import Job
 from jobs.spec import EnvVar, JobSpec, MountSpec
 from pools.models import Pool
-from storage.models import Volume
 from teams.models import Team, User
 from tests.factories import (
     make_flavor,
@@ -25,109 +22,15 @@ from tests.factories import (
     make_team,
     make_user,
     make_volume,
-    make_zone,
-    occupy,
     worker_spec,
 )
 from tests.jobs.answers import errors
 from tests.jobs.pages import CREATE, Page
+from tests.jobs.places import LIVE, Browser, Place, notes, place
 from tests.jobs.sent import filled
 
 pytestmark = pytest.mark.django_db
 JOBS = "/api/v1/jobs/"
-LIVE = "/jobs/estimate/"
-RENDERED = (
-    "spec",
-    "flavor",
-    "image",
-    "public_data",
-    "mount_volume",
-    "mount_path",
-    "laid_aside",
-    "shown_pool",
-)
-OF_THE_PAGE = ("seen", "promise", "tried", "shown_pool", "shown_team", "laid_aside")
-
-
-@dataclass
-class Place:
-    """A pool with an image and a volume of its zone."""
-
-    pool: Pool
-    image: Image
-    volume: Volume
-
-    def spec(self, gpus: int) -> str:
-        return str(worker_spec(self.pool, gpus).pk)
-
-
-def place(team: Team, **fields: Any) -> Place:
-    zone = make_zone(public_data=fields.pop("public_data", ""))
-    pool = make_pool(team, zone=zone, **fields)
-    return Place(pool, make_image(zone), make_volume(zone, team, default_mount_path=f"/mnt/{zone.name}"))
-
-
-@pytest.fixture
-def north(team: Team) -> Place:
-    return place(team, network="ib", public_data="/srv/public")
-
-
-@pytest.fixture
-def south(team: Team, north: Place) -> Place:
-    return place(team)
-
-
-@pytest.fixture
-def sent(client: Client, alice: User, north: Place, south: Place) -> dict[str, Any]:
-    """A form of the first pool with everything in it, as the browser holds it."""
-    client.force_login(alice)
-    page = Page(client.get(f"{CREATE}?pool={north.pool.pk}"))
-    second = make_volume(north.pool.zone, alice.memberships.get().team, suggested=False)
-    return filled(
-        page,
-        north.pool,
-        spec=north.spec(8),
-        worker_count="2",
-        image=str(north.image.pk),
-        rdma="on",
-        public_data="on",
-        mount_volume=[str(north.volume.pk), str(second.pk)],
-        mount_path=["/mnt/a", "/mnt/b"],
-    )
-
-
-class Browser:
-    """Holds a form's values, and takes from an update what the page would take."""
-
-    def __init__(self, client: Client, sent: dict[str, Any]) -> None:
-        self.client, self.sent = client, dict(sent)
-
-    def change(self, **values: Any) -> Page:
-        self.sent |= {name: v if isinstance(v, list) else [v] for name, v in values.items() if v is not None}
-        self.sent = {name: v for name, v in self.sent.items() if values.get(name, ()) is not None}
-        page = Page(self.client.post(LIVE, self.sent))
-        fields = page.fields()
-        if any(e.attrs.get("id") == "changed-part" for e in page.elements):
-            self.sent["laid_aside"] = fields["laid_aside"]
-        if "shown_pool" in fields:
-            self.sent = {name: v for name, v in self.sent.items() if name not in RENDERED}
-            self.sent |= {name: fields[name] for name in RENDERED if name in fields}
-        if any(e.attrs.get("id") == "rdma-part" for e in page.elements):
-            self.sent.pop("rdma", None)
-            self.sent |= {"rdma": fields["rdma"]} if "rdma" in fields else {}
-        return page
-
-    def typed(self) -> dict[str, list[str]]:
-        """What was chosen, without what the page keeps for itself and without empty rows."""
-        kept = {name: v for name, v in self.sent.items() if name not in OF_THE_PAGE}
-        rows = list(zip(kept.pop("mount_volume"), kept.pop("mount_path"), strict=True))
-        return kept | {"mounts": [row for row in rows if any(row)]}
-
-
-def notes(page: Page) -> list[str]:
-    """What the page says of the change."""
-    text = page.source.partition('id="changed-part"')[2].partition("</div>")[0]
-    return [piece.partition("</p>")[0] for piece in text.split("<p>")[1:]]
 
 
 def test_only_what_became_invalid_goes_and_all_of_it_comes_back(
@@ -414,78 +317,6 @@ def test_a_memory_offers_nothing_that_cannot_be_chosen(
     for n in range(2 * MOST_KEPT):
         kept.put(Aside("mounts", str(n), "v", "/mnt"))
     assert len(json.loads(str(kept))) == MOST_KEPT
-
-
-def test_the_split_of_a_custom_count_is_shown(client: Client, sent: dict[str, Any]) -> None:
-    def split(**changes: Any) -> str:
-        return Page(client.post(LIVE, sent | changes)).by_id("split").text
-
-    custom = {"custom": ["on"]}
-    assert split() == ""
-    assert split(**custom, custom_gpus=["5"]) == "1 Worker of 5 GPUs"
-    assert split(**custom, custom_gpus=["13"]) == "13 = 8 + 5: 1 Worker of 8 GPUs and one of 5 GPUs"
-    assert split(**custom, custom_gpus=["93"]).startswith("93 = 11 × 8 + 5: 11 Workers of 8 GPUs and one of")
-    assert split(**custom, custom_gpus=["0"]) == ""
-
-
-def test_a_spec_with_too_little_room_is_marked_and_can_be_chosen(
-    client: Client, sent: dict[str, Any], north: Place
-) -> None:
-    occupy(north.pool, [8, 4, 0, 0])
-    page = Page(client.post(LIVE, sent | {"worker_count": ["3"]}))
-    marked = {
-        gpus: "fewer than 3" in page.by_id(f"startable-of-{north.spec(gpus)}").text for gpus in (2, 4, 8)
-    }
-    assert marked == {2: False, 4: False, 8: True}
-    assert all("disabled" not in e.attrs for e in page.all("input", name="spec"))
-
-
-def adopted(client: Client, sent: dict[str, Any], value: str | None) -> Page:
-    answer = client.post(CREATE, sent | {"adopt": [value]})
-    assert answer.status_code == 200
-    return Page(answer)
-
-
-def test_taking_over_and_back_without_javascript(
-    client: Client, sent: dict[str, Any], north: Place, team: Team
-) -> None:
-    near = make_pool(team, zone=north.pool.zone)
-    occupy(north.pool, [4, 4, 4, 0])
-    live = Page(client.post(LIVE, sent))
-    shown = [e.attrs["value"] for e in live.all("button", name="adopt")]
-    assert [set(json.loads(value or "")) for value in shown] == [
-        {"spec", "worker_count", "rdma"},
-        {"pool", "spec", "rdma"},
-        {"worker_count"},
-    ]
-    browser = Browser(client, sent)
-    for value in shown:
-        page = adopted(client, sent, value)
-        assert page.by_id("summary").attrs["data-outlook"] == "now"
-        assert not page.all("button", id_="adopt-1")
-        undo = page.by_id("taken-over")
-        assert "hidden" not in undo.attrs
-        back = adopted(client, page.fields(), page.all("button", name="adopt")[-1].attrs["value"])
-        assert Browser(client, back.fields()).typed() == browser.typed()
-    assert adopted(client, sent, shown[1]).fields()["pool"] == [str(near.pk)]
-    assert not Job.objects.exists()
-
-
-@pytest.mark.parametrize("odd", ["", "x", "[]", '{"command": "rm"}', '{"spec": 1}', "[" * 70_000])
-def test_nothing_else_can_be_taken_over(client: Client, sent: dict[str, Any], odd: str) -> None:
-    page = adopted(client, sent, odd)
-    assert page.fields()["command"] == sent["command"]
-    assert page.fields()["spec"] == sent["spec"]
-    assert "hidden" in page.by_id("taken-over").attrs
-
-
-def test_nothing_is_offered_in_place_of_what_starts_or_is_wrong(
-    client: Client, sent: dict[str, Any], north: Place
-) -> None:
-    for changes in ({}, {"worker_count": ["0"]}, {"mount_path": ["/etc", "/mnt/b"], "worker_count": ["9"]}):
-        assert "ty-alternatives" not in client.post(LIVE, sent | changes).content.decode()
-    too_many = client.post(LIVE, sent | {"worker_count": ["9"]}).content.decode()
-    assert "4 Workers of 8 GPUs" in too_many
 
 
 @pytest.mark.usefixtures("chinese")
