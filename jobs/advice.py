@@ -5,6 +5,8 @@ Silent where it is not sure: a false alarm teaches people to overlook the true o
 
 from __future__ import annotations
 
+from collections import Counter
+
 from jobs.command.launching import launch_findings
 from jobs.command.places import place_findings
 from jobs.command.secrets import secret_findings
@@ -15,13 +17,22 @@ from jobs.findings import Finding
 from jobs.spec import JobSpec
 from pools.capacity import Shape
 
+MOST_OF_A_CODE = 5  # more of the same say no more
+
 
 def advise(spec: JobSpec, facts: Facts, shape: Shape | None) -> list[Finding]:
     """Warnings and hints about the start command and what surrounds it; `shape` None: not known yet."""
-    return [
+    told = (
         *launch_findings(spec, shape),
         *step_findings(spec, shape),
         *variable_findings(spec, shape),
         *secret_findings(spec),
         *place_findings(spec, facts),
-    ]
+    )
+    seen: Counter[str] = Counter()
+    kept = []
+    for finding in told:
+        seen[finding.code] += 1
+        if seen[finding.code] <= MOST_OF_A_CODE:
+            kept.append(finding)
+    return kept

@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from jobs.command.shell import Script, parsed, walk
 from jobs.command.simple import Assignment, Command, Redirect, base_name, names, program_at
-from jobs.command.words import GAP, NOT_KNOWN, Values, Word
+from jobs.command.words import GAP, NOT_KNOWN, Budget, Values, Word
 
 MOST_NESTED_TEXTS = 2  # `bash -c "…"` within each other
 SHELLS = ("bash", "sh", "dash", "zsh")
@@ -57,15 +57,15 @@ class _Found:
     pipelines: int = 0
 
 
-@lru_cache(maxsize=32)
-def reading(text: str, given: tuple[tuple[str, str], ...] = ()) -> Reading | None:
+@lru_cache(maxsize=16)
+def reading(text: str, given: tuple[tuple[str, str], ...]) -> Reading | None:
     """What a command says, where `given` are variables it finds set; None if it is too long to analyse."""
     script = None if GAP in text else parsed(text)
     if script is None:
         return None
     found = _Found()
     known = {name: Word(value, "", 0) for name, value in given if GAP not in value}
-    _Reader(Values(script, known), found, 0).read(script)
+    _Reader(Values(script, known, Budget()), found, 0).read(script)
     return Reading(tuple(found.commands), tuple(found.assignments), tuple(found.others), script.broken)
 
 
@@ -85,7 +85,7 @@ class _Reader:
                 self._forget_all_set_in(node)
             if node.is_named:
                 self._take(node, scope)
-            if node.type != "heredoc_body":
+            if node.child_count and node.type != "heredoc_body":
                 stack.extend(reversed(list(self._below(node, scope))))
 
     def _take(self, node: Node, scope: _Scope) -> None:
@@ -237,7 +237,7 @@ class _Reader:
             return
         script = None if NOT_KNOWN in text.value else parsed(text.shown)
         if script is not None:
-            values = Values(script, self.values.known, max(text.line - 1, 0))
+            values = Values(script, self.values.known, self.values.budget, max(text.line - 1, 0))
             _Reader(values, self.found, self.depth + 1).read(script)
 
 

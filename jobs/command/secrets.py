@@ -62,7 +62,7 @@ def secret_findings(spec: JobSpec) -> Iterator[Finding]:
 def in_command(command: str) -> tuple[Clear, ...]:
     """The secrets of a command, one for each line. What a variable of the page holds is not looked at."""
     found: dict[int, Clear] = {}
-    read = reading(command)
+    read = reading(command, ())
     for word, name in _named_words(read) if read else ():
         if word.line and word.certain and _named_secret(name, word.value):
             found.setdefault(word.line, Clear(name.lstrip("-")[:80], word.line))

@@ -17,7 +17,9 @@ from jobs.command.shell import Script
 GAP = "\0"
 NOT_KNOWN = GAP + GAP
 MOST_DEPTH = 20  # of quotes and expansions within each other; what is deeper is not known
-MOST_VALUE = 64 * 2**10  # characters of one value: texts that double themselves end here
+MOST_VALUE = 4 * 2**10  # characters of one value, and
+MOST_VALUES = 2**20  # of all: texts that double themselves end here
+MOST_PIECES = 10_000  # words that variables are cut into, in all
 _WITH_VALUE = (":-", "-", ":?", "?", ":=", "=")
 _ALL_OF_ARRAY = ("@", "*")
 _NAMED_GAP = re.compile(f"{GAP}([A-Za-z_][A-Za-z0-9_]*){GAP}")
@@ -62,11 +64,22 @@ def gap(name: str) -> str:
     return GAP + name + GAP
 
 
+@dataclass(slots=True)
+class Budget:
+    """What may still be worked out for one text, so that its length bounds the work."""
+
+    characters: int = MOST_VALUES
+    pieces: int = MOST_PIECES
+
+
 class Values:
     """Values of variables at one place of a text; arrays are told apart by their name."""
 
-    def __init__(self, script: Script, known: Mapping[str, Word], line_offset: int = 0) -> None:
+    def __init__(
+        self, script: Script, known: Mapping[str, Word], budget: Budget, line_offset: int = 0
+    ) -> None:
         self.script = script
+        self.budget = budget
         self.known = dict(known)
         self.arrays: dict[str, tuple[Word, ...]] = {}
         self.line_offset = line_offset
@@ -87,27 +100,25 @@ class Values:
         """The words that a node becomes: none to many, if it is a variable without quotes, or an array."""
         array = self._array(node)
         if array is not None:
-            yield from array
+            self.budget.pieces -= len(array)
+            yield from array if self.budget.pieces > 0 else [Word(NOT_KNOWN, "", self.line(node))]
             return
         word = self.word(node)
-        if node.type not in ("simple_expansion", "expansion") or not word.certain:
-            yield from self._split_if_named(node, word)
-        else:
-            yield from self._pieces(node, word)
-
-    def line(self, node: Node) -> int:
-        return self.script.line_of(node) + self.line_offset
-
-    def _split_if_named(self, node: Node, word: Word) -> Iterator[Word]:
-        if node.type in ("simple_expansion", "expansion") and re.search(r"\s", word.value):
+        variable = node.type in ("simple_expansion", "expansion")
+        if variable and (word.certain or re.search(r"\s", word.value)):
             yield from self._pieces(node, word)
         else:
             yield word
 
+    def line(self, node: Node) -> int:
+        return self.script.line_of(node) + self.line_offset
+
     def _pieces(self, node: Node, word: Word) -> Iterator[Word]:
         """A value cut at blanks, each piece in the line where the variable got it."""
         origin = self.known.get(self._name(node) or "")
-        for piece in word.value.split():
+        pieces = word.value.split()
+        self.budget.pieces -= len(pieces)
+        for piece in pieces if self.budget.pieces > 0 else [NOT_KNOWN]:
             raw = _NAMED_GAP.sub(r"$\1", piece)
             yield Word(piece, raw, _line_within(origin, raw) if origin else word.line)
 
@@ -160,7 +171,8 @@ class Values:
             at = child.end_byte
         parts.append(self._between(at, end))
         value = "".join(parts)
-        return value if len(value) <= MOST_VALUE else NOT_KNOWN
+        self.budget.characters -= len(value)
+        return value if len(value) <= MOST_VALUE and self.budget.characters > 0 else NOT_KNOWN
 
     def _between(self, start: int, end: int) -> str:
         return self.script.data[start:end].decode(errors="replace").replace("\\\n", "")

@@ -75,7 +75,7 @@ def test_a_value_is_known_only_where_it_is_certain(text, expected):
 
 def test_pieces_of_a_variable_keep_the_line_they_were_written_in():
     text = 'ARGS="--nnodes 2 \\\n  --nproc 8"\n\ntorchrun $ARGS train.py'
-    assert [(w.value, w.line) for w in reading(text).commands[0].words] == [
+    assert [(w.value, w.line) for w in reading(text, ()).commands[0].words] == [
         ("--nnodes", 1),
         ("2", 1),
         ("--nproc", 2),
@@ -86,18 +86,32 @@ def test_pieces_of_a_variable_keep_the_line_they_were_written_in():
 
 @pytest.mark.parametrize("text", ["a\0b", "x" * 17_000])
 def test_what_cannot_be_analysed(text):
-    assert reading(text) is None
+    assert reading(text, ()) is None
     assert absolute_paths(text, (EnvVar("A", "/mnt/a"),))[0].path == "/mnt/a"
 
 
-@pytest.mark.parametrize("text", ["(" * 16_000, "$(" * 8_000, '"${a:-' * 2_500, "if " * 5_000, "a=(" * 5_000])
+@pytest.mark.parametrize("text", ["(" * 16_000, "$(" * 8_000, '"${a:-' * 2_500, "if " * 5_000, "a=(" * 1_000])
 def test_deep_nesting_and_broken_text_are_read_without_harm(text):
-    assert reading(text).broken
+    assert reading(text, ()).broken
 
 
 def test_a_text_that_doubles_its_values_stays_small():
     text = "a=0123456789\n" + "a=$a$a\n" * 1000 + "x $a"
-    assert len(reading(text).commands[-1].words[0].value) <= 64 * 2**10
+    assert len(reading(text, ()).commands[-1].words[0].value) <= 4 * 2**10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a='" + "x " * 3000 + "'\n" + "y $a\n" * 1500,
+        "A=(" + "x " * 3000 + ")\n" + 'y "${A[@]}"\n' * 800,
+        "a='" + "x" * 4000 + "'\n" + 'y "$a"\n' * 1500,
+    ],
+)
+def test_a_short_text_does_not_become_an_endless_one(text):
+    words = [word for command in reading(text, ()).commands for word in command.words]
+    assert len(words) < 20_000
+    assert sum(len(word.value) for word in words) < 3 * 2**20
 
 
 @pytest.mark.parametrize(
