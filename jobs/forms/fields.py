@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.core.validators import ProhibitNullCharactersValidator
 from django.utils.functional import lazy
 
 from jobs.texts import finding_text
@@ -28,9 +29,17 @@ def one_id(label: Any, widget: type[forms.Select] = forms.Select) -> forms.Integ
     return forms.IntegerField(label=label, required=False, min_value=1, max_value=MOST_ID, widget=widget)
 
 
+class Text(forms.CharField):
+    """Any text: what cannot be used in it is for the rules to say, in the same words as elsewhere."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.validators = [v for v in self.validators if not isinstance(v, ProhibitNullCharactersValidator)]
+
+
 def text(label: Any, rows: int = 0, *, strip: bool = False, **attrs: str) -> forms.CharField:
     widget = forms.Textarea(attrs={"rows": rows, **attrs}) if rows else forms.TextInput(attrs=attrs)
-    return forms.CharField(label=label, required=False, strip=strip, widget=widget)
+    return Text(label=label, required=False, strip=strip, widget=widget)
 
 
 def choice(label: Any, choices: Any) -> forms.CharField:
