@@ -162,7 +162,7 @@ def _outputs(case: _Case) -> Point:
 
 
 def _failure(case: _Case) -> Point:
-    for point in case.of_command("failure", lambda f: f.code in HIDES_FAILURES, "command"):
+    for point in case.of_command("failure", _hides_a_failure, "command"):
         return point
     read = case.read
     if read is None or read.broken:
@@ -218,9 +218,12 @@ def _loses(finding: Finding) -> bool:
     return finding.code in ("path_read_only", "no_mounts", "one_file_for_all")
 
 
+def _hides_a_failure(finding: Finding) -> bool:
+    return finding.code.startswith("exit_")
+
+
 # Which findings decide on which point
 UNEVEN = frozenset({"single_with_several_workers", "unequal_workers"})
-HIDES_FAILURES: frozenset[str] = frozenset()
 MISLAUNCHES = frozenset(
     {
         "nproc_not_gpus",

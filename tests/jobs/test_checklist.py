@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.utils.translation import override
 
 from jobs.estimate import estimate
 from jobs.findings import Finding, Level
-from jobs.forms.checklist import HIDES_FAILURES, MISLAUNCHES, POINTS, STARTS_ANEW, UNEVEN, Point, checklist
+from jobs.forms.checklist import MISLAUNCHES, POINTS, STARTS_ANEW, UNEVEN, Point, checklist
 from jobs.forms.points import HELP
 from jobs.spec import EnvVar, MountSpec
 from jobs.texts.checklist import POINTS as SENTENCES
@@ -113,15 +114,21 @@ def test_an_image_that_is_not_offered_is_told_by_its_finding() -> None:
     assert told(points(spec(image=None), facts(image=None))["image"]) == (LATER, "no_image")
 
 
-def test_what_a_later_section_may_settle_is_left_open() -> None:
-    lost = Finding("path_lost", "command", Level.WARNING, {"path": "/a/out"}, leans_on="mounts")
-    request, known = spec(command="python t.py --output_dir /a/out", mounts=MNT), facts()
-    judged = estimate(request, known)
-    rest = [f for f in judged.findings if f.code != "path_lost"]
-    judged = type(judged)(**{n: getattr(judged, n) for n in judged.__slots__} | {"findings": (*rest, lost)})
-    for unsure, expected in (([], (ATTENTION, "path_lost")), ([lost], (LATER, "depends"))):
-        found = {p.code: p for p in checklist(request, judged, known, unsure)}
-        assert told(found["outputs"]) == expected
+@pytest.mark.parametrize(
+    ("code", "finding"),
+    [
+        ("outputs", Finding("path_lost", "command", Level.WARNING, {"path": "/a"}, leans_on="mounts")),
+        ("code", Finding("path_lost", "command", Level.HINT, {"path": "/a"}, leans_on="mounts")),
+        ("code", Finding("public_data_off", "command", Level.WARNING, {"path": "/infini-data/a"})),
+        ("failure", Finding("exit_pipe", "command", Level.WARNING, {"line": 1})),
+    ],
+)
+def test_what_a_later_section_may_settle_is_left_open(code: str, finding: Finding) -> None:
+    request, known = spec(command="true", mounts=MNT), facts()
+    judged = replace(estimate(request, known), findings=(finding,))
+    for unsure, expected in (([], (ATTENTION, finding.code)), ([finding], (LATER, "depends"))):
+        found = {point.code: point for point in checklist(request, judged, known, unsure)}
+        assert told(found[code]) == expected
 
 
 def test_every_point_has_its_words_and_its_help() -> None:
@@ -131,7 +138,7 @@ def test_every_point_has_its_words_and_its_help() -> None:
 
 
 def test_the_findings_that_decide_exist() -> None:
-    named = UNEVEN | HIDES_FAILURES | MISLAUNCHES | STARTS_ANEW
+    named = UNEVEN | MISLAUNCHES | STARTS_ANEW
     assert sorted(named - set(FINDINGS)) == []
 
 
