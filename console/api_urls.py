@@ -9,6 +9,8 @@ from jobs import converters  # noqa: F401  # <job:key>
 from jobs.api import views as jobs
 from pools import api as pools
 from runs import api as runs
+from runs import converters as runs_converters  # noqa: F401  # <pathcheck:key>
+from runs.path_check import api as path_check
 from storage import api as storage
 from teams import api as teams
 
@@ -38,5 +40,7 @@ urlpatterns = [
     ),
     path("jobs/<job:key>/clone/", jobs.JobClone.as_view(), name="api-job-clone"),
     path("jobs/<job:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),
+    path("path-check/", path_check.PathCheckStart.as_view(), name="api-path-check-start"),
+    path("path-check/<pathcheck:key>/", path_check.PathCheckDetail.as_view(), name="api-path-check"),
     re_path("", NoSuchAddress.as_view()),
 ]

@@ -195,7 +195,12 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
-    "ENUM_NAME_OVERRIDES": {"JobState": "jobs.models.STATE_LABELS", "NodeState": "pools.models.NodeState"},
+    "ENUM_NAME_OVERRIDES": {
+        "JobState": "jobs.models.STATE_LABELS",
+        "NodeState": "pools.models.NodeState",
+        "PathCheckState": "runs.models.CHECK_STATES",
+        "PathKind": "runs.path_check.values.Kind",
+    },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 2**20  # well above what the rules allow, so that they can say what is wrong
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
@@ -227,13 +232,17 @@ CELERY_BEAT_SCHEDULE = {
     for name, task, queue in [
         ("queue", "jobs.tasks.queue_tick", "state"),
         ("engine", "runs.tasks.engine_tick", "engine"),
+        ("path-checks", "runs.tasks.engine_path_checks", "engine"),
     ]
 }
 
 # Engine
 RUNS_DIR = DATA_DIR / "runs"
 SANDBOX = env.str("SANDBOX", "auto")
+RESTART_PAUSE_SECONDS = env.float("RESTART_PAUSE_SECONDS", 10.0)  # before the first automatic restart,
+LONGEST_RESTART_PAUSE_SECONDS = 300.0  # doubled before each further one up to this
 ENGINE_PATIENCE_SECONDS = 300  # how long an attempt waits for an engine that cannot start it
+PATH_CHECK_SECONDS = 20.0  # how long a path check may run
 PORTS = range(env.int("FIRST_PORT", 29500), env.int("FIRST_PORT", 29500) + 2000)
 
 LOGGING = {

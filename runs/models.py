@@ -38,11 +38,13 @@ class PathCheck(models.Model):
 
     key = models.CharField(_("id"), max_length=19, unique=True, default=new_check_key)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="path_checks", verbose_name=_("user")
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("user"),
     )
-    team = models.ForeignKey(
-        Team, models.SET_NULL, null=True, related_name="path_checks", verbose_name=_("team")
-    )
+    team = models.ForeignKey(Team, models.SET_NULL, null=True, related_name="+", verbose_name=_("team"))
     engine = models.CharField(_("engine"), max_length=20)
     frozen = models.JSONField(_("frozen facts"))
     asked = models.JSONField(_("request"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.db import models
@@ -20,6 +19,6 @@ class PathCheckQuerySet(models.QuerySet[Any]):
         """Those that have no answer yet."""
         return self.filter(state__in=OPEN)
 
-    def due(self, now: datetime) -> PathCheckQuerySet:
+    def due(self, now: Any) -> PathCheckQuerySet:
         """Those of which something may still run, and those that have been kept for long enough."""
         return self.filter(Q(settled=False) | Q(kept_until__lte=now))

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from runs.path_check import attending
 from runs.watching import attend
 
 
@@ -13,3 +14,13 @@ def engine_attend(job_ids: list[int]) -> None:
 @shared_task(name="runs.tasks.engine_tick")
 def engine_tick() -> None:
     attend()
+
+
+@shared_task(name="runs.tasks.engine_path_check")
+def engine_path_check(pk: int) -> None:
+    attending.attend([pk])
+
+
+@shared_task(name="runs.tasks.engine_path_checks")
+def engine_path_checks() -> None:
+    attending.attend()

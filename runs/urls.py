@@ -2,8 +2,10 @@
 
 from django.urls import path
 
-from jobs import converters  # noqa: F401  # <job:key>
+from jobs import converters as _job_key  # noqa: F401  # <job:key>
+from runs import converters as _path_check_key  # noqa: F401  # <pathcheck:key>
 from runs import download_views, views
+from runs.path_check import views as path_check
 
 urlpatterns = [
     path("jobs/<job:key>/workers/<int:rank>/log/", views.worker_log, name="worker-log"),
@@ -12,4 +14,6 @@ urlpatterns = [
         download_views.worker_log_download,
         name="worker-log-download",
     ),
+    path("jobs/path-check/", path_check.path_check_start, name="path-check-start"),
+    path("jobs/path-check/<pathcheck:key>/", path_check.path_check, name="path-check"),
 ]

@@ -34,8 +34,8 @@ class Migration(migrations.Migration):
                 ('started_at', models.DateTimeField(null=True, verbose_name='started')),
                 ('ended_at', models.DateTimeField(null=True, verbose_name='ended')),
                 ('kept_until', models.DateTimeField(default=runs.models.kept_until, verbose_name='kept until')),
-                ('team', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='path_checks', to='teams.team', verbose_name='team')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='path_checks', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+                ('team', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='teams.team', verbose_name='team')),
+                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
             ],
             options={
                 'verbose_name': 'path check',

@@ -3,15 +3,15 @@
 Paths come as environment variables and are only ever expanded within quotes, so none of their signs means
 anything to the shell. What comes out are lines of codes and numbers, never a path:
 
-    c <path> made|failed|refused                    of a folder that was to be made
-    p <path> <kind> <rwx> <mount> <parent> <c|->    what is there; `parent` is the length in bytes of the nearest
-                                                    path above it that exists, `c`: a folder could be made there
-    s <script> <state> <mount> <bytes>              and, in a line of its own, so many bytes of the script
+    c <path> made|failed|refused                  of a folder that was to be made
+    p <path> <kind> <rwx> <mount> <bytes> <c|->   what is there; so many bytes of the path exist, and with
+                                                  `c` a folder could be made in what exists
+    s <script> <state> <mount> <bytes>            and, in a line of its own, so many bytes of the script
     end
 
 Paths, mounts (`-`: none) and scripts are numbers from 0. What does not answer in time, such as a folder of a
-file server that is away, has no line or `no_answer`; the others are not kept waiting by it. Only bash is needed,
-for making folders `mkdir`, and for links to files `readlink`.
+file server that is away, is `no_answer`; the others are not kept waiting by it. Only bash is needed, and for
+making folders `mkdir`, for links to files `readlink`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ unset CDPATH TMOUT GLOBIGNORE
 set -f
 
 declare -a paths creates mounts modes roots scripts
-take() { local -n into=$1; local i name; for ((i = 0; i < $3; i++)); do name=TRAINYARD_CHECK_$2_$i; into[i]=${!name}; unset "$name"; done; }
+take() {  # into the array $1 the $3 variables $2
+  local -n into=$1
+  local i name
+  for ((i = 0; i < $3; i++)); do
+    name=TRAINYARD_CHECK_$2_$i
+    into[i]=${!name}
+    unset "$name"
+  done
+}
 take paths PATH "$TRAINYARD_CHECK_PATHS"
 take creates CREATE "$TRAINYARD_CHECK_PATHS"
 take mounts MOUNT "$TRAINYARD_CHECK_MOUNTS"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import posixpath
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -43,6 +43,7 @@ class ScriptState(StrEnum):
     NO_ANSWER = "no_answer"
 
 
+_ENDING = re.compile(r"[^/]\.[A-Za-z]\w{0,9}\Z")
 THERE = frozenset({Kind.FOLDER, Kind.FILE, Kind.OTHER})
 
 
@@ -70,9 +71,8 @@ class PathAsked:
 
 @dataclass(frozen=True, slots=True)
 class ScriptAsked:
-    """A script that the start command calls by `name`."""
+    """A script that the start command calls."""
 
-    name: str
     path: str
 
 
@@ -99,7 +99,6 @@ class PathSeen:
 
 @dataclass(frozen=True, slots=True)
 class ScriptSeen:
-    name: str
     path: str
     state: ScriptState
     findings: tuple[Mapping[str, Any], ...] = ()
@@ -118,13 +117,22 @@ class Result:
         """The inverse of `as_json`."""
         return cls(
             tuple(_path_seen(**path) for path in data["paths"]),
-            tuple(ScriptSeen(**{**s, "state": ScriptState(s["state"])}) for s in data["scripts"]),
+            tuple(_script_seen(**script) for script in data["scripts"]),
         )
 
 
 def _path_seen(kind: str, origins: Iterable[str], created: str | None, **fields: Any) -> PathSeen:
     made = Created(created) if created else None
     return PathSeen(kind=Kind(kind), origins=tuple(origins), created=made, **fields)
+
+
+def _script_seen(path: str, state: str, findings: Iterable[Mapping[str, Any]]) -> ScriptSeen:
+    return ScriptSeen(path, ScriptState(state), tuple(findings))
+
+
+def named_as_file(path: str) -> bool:
+    """Whether the name has an ending such as `.py`: a folder of that name is hardly what is missing."""
+    return _ENDING.search(path) is not None
 
 
 def plain_path(path: str) -> str:
@@ -161,8 +169,3 @@ def create_refused(asked: Sequence[PathAsked], mounts: Sequence[Mount]) -> list[
         if not keeps or ".." in one.path.split("/"):
             refused.append(Finding("create_not_on_volume", f"create.{i}", data={"path": one.path}))
     return refused
-
-
-def within(folder: str, name: str) -> str:
-    """The path of a script that is called by `name` while the working directory is `folder`."""
-    return plain_path(posixpath.normpath(posixpath.join(folder, name)))
