@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
 from django import forms
 from django.db.models import Q
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
@@ -104,8 +105,9 @@ class ImageChoice:
         return sorted((ImageRow(image, uses.get(image.pk)) for image in images), key=lambda row: row.place)
 
     @cached_property
-    def by_id(self) -> dict[Any, ImageRow]:
-        return {row.image.pk: row for row in self.rows}
+    def attributes(self) -> dict[Any, dict[str, str]]:
+        """Of the options of the select, by image."""
+        return {row.image.pk: {"data-place": str(at), **_shown(row)} for at, row in enumerate(self.rows)}
 
     def groups(self) -> list[Any]:
         """The choices of the select."""
@@ -175,9 +177,7 @@ class ImageSelect(forms.Select):
 
     def create_option(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         option: dict[str, Any] = super().create_option(*args, **kwargs)
-        row = self.choice.by_id.get(option["value"])
-        if row is not None:
-            option["attrs"] |= _shown(row)
+        option["attrs"] |= self.choice.attributes.get(option["value"], {})
         return option
 
 
@@ -221,11 +221,12 @@ def _count(reason: str, n: int) -> str:
 
 
 def _since(at: datetime) -> str:
-    return timesince(at, depth=1)
+    """At least a minute: nobody cares for less."""
+    return timesince(min(at, timezone.now() - timedelta(minutes=1)), depth=1)
 
 
 def _shown(row: ImageRow) -> dict[str, str]:
-    """As attributes of an option; a job is told with its address."""
+    """What the search field knows of an image; a job is told with its address."""
     shown = {"data-kind": row.image.kind, "data-digest": row.digest, "data-whole-digest": row.image.digest}
     shown["data-said"] = row.said
     if row.use and row.use.job:

@@ -29,7 +29,8 @@
     let active = -1;
     let typed = false; // what stands in the field is a search, not the choice
 
-    const options = () => [...select.options].filter((option) => option.value);
+    const placeOf = (option) => Number(option.dataset.place);
+    const options = () => [...select.options].filter((option) => option.value).sort((a, b) => placeOf(a) - placeOf(b));
     const current = () => options().find((option) => option.selected);
     const shown = () => [...list.querySelectorAll("[role=option]")];
     const kind = () => kinds.find((button) => button.getAttribute("aria-pressed") === "true")?.dataset.kind ?? "";
@@ -41,9 +42,10 @@
       });
     };
 
+    // The row at the cursor; beyond either end it is the one at the other, and null is none.
     const activate = (at) => {
       const rows = shown();
-      active = rows.length ? (at + rows.length) % rows.length : -1;
+      active = at === null || !rows.length ? -1 : (at + rows.length) % rows.length;
       rows.forEach((row, n) => row.classList.toggle("ty-active", n === active));
       if (active < 0) input.removeAttribute("aria-activedescendant");
       else {
@@ -67,7 +69,7 @@
       if (rest > 0) list.append(element("li", { role: "presentation" }, `+ ${rest} ${labels.more}`));
       told.textContent = found.length ? `${labels.found} ${found.length}` : labels.none;
       const at = shown().findIndex((one) => one.dataset.value === select.value);
-      activate(at >= 0 ? at : typed && found.length ? 0 : -1);
+      activate(at >= 0 ? at : typed ? 0 : null);
     };
     const open = () => {
       list.hidden = false;
@@ -78,9 +80,7 @@
       list.hidden = true;
       input.setAttribute("aria-expanded", "false");
       told.textContent = "";
-      activate(-1);
-      active = -1;
-      input.removeAttribute("aria-activedescendant");
+      activate(null);
     };
     // What is chosen stands in the field, and below it the job that shows that it works.
     const sync = () => {
@@ -110,9 +110,15 @@
       else sync();
     };
 
+    const step = (first, next) => {
+      const closed = list.hidden;
+      if (closed) open();
+      if (active < 0) activate(first);
+      else if (!closed) activate(next());
+    };
     const keys = {
-      ArrowDown: () => (list.hidden ? open() : activate(active + 1)),
-      ArrowUp: () => (list.hidden ? open() : activate(active < 0 ? -1 : active - 1)),
+      ArrowDown: () => step(0, () => active + 1),
+      ArrowUp: () => step(-1, () => active - 1),
       Enter: () => {
         if (list.hidden) open();
         else if (active >= 0) choose(shown()[active].dataset.value);

@@ -21,6 +21,7 @@
   });
   button.addEventListener("htmx:afterRequest", (event) => {
     if (event.detail.xhr.status === 401) document.getElementById("signed-out").hidden = false;
+    else place().scrollIntoView({ block: "nearest" }); // on a phone it is at the end of the form
   });
   const ask = () => {
     const address = `${button.getAttribute("hx-post")}?draft=${encodeURIComponent(form.elements.token.value)}`;

@@ -72,6 +72,7 @@ def test_kinds_are_groups_with_a_switch_only_where_there_are_two(
     digest = "sha256:" + "0123456789abcdef" * 4
     make_image(pool.zone, team=team, reference="ours", digest=digest)
     page = drawn(form)
+    assert [o["data-place"] for o in page.by_id("id_image").options[1:]] == ["1", "0"]  # by reference
     assert [group.attrs["label"] for group in page.all("optgroup")] == ["Preset images", "Custom images"]
     assert page.by_id("image-kinds")
     ours = page.by_id("id_image").options[-1]
