@@ -60,12 +60,17 @@ class JobAdmin(ReadOnly, admin.ModelAdmin):
         (None, {"fields": ["key", "name", "description", "team", "creator"]}),
         (
             _("State"),
-            {"fields": ["state", "deploy_step", "reason", "exit_code", "attempt", "stop_requested_at"]},
+            {
+                "fields": [
+                    *("state", "deploy_step", "reason", "exit_code", "attempt", "restarts"),
+                    "stop_requested_at",
+                ]
+            },
         ),
         (
             _("Resources"),
             {"fields": ["pool", "flavor", "spec", "image", "total_gpus", "priority", "framework"]},
         ),
-        (_("Times"), {"fields": ["created_at", "eligible_at", "started_at", "ended_at"]}),
+        (_("Times"), {"fields": ["created_at", "eligible_at", "queue_until", "started_at", "ended_at"]}),
         (_("Request"), {"fields": ["request", "frozen", "findings"]}),
     ]

@@ -212,7 +212,7 @@ def _reason(spec: JobSpec, facts: Facts, pool: PoolFacts, flavor: FlavorFacts, s
 def _class_of(waiting: WaitingFacts, state: PoolState) -> WaitingClass:
     """The class with as many ids as could start at most, and one more that shows what stands in its way."""
     room = startable(state.flavors[waiting.flavor].room.idle_nodes, waiting.shape.worker_gpus)
-    count = min(waiting.jobs, room + 1)
+    count = min(waiting.jobs - waiting.later, room + 1)
     return WaitingClass(
         waiting.flavor, waiting.priority, waiting.team, waiting.shape, (waiting.first or 0,) * count
     )

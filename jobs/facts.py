@@ -108,7 +108,10 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class WaitingFacts:
-    """How many jobs of one class wait, and the id of the oldest that may start now (None: none may)."""
+    """How many jobs of one class wait, and the id of the oldest that may start now (None: none may).
+
+    `later` of the jobs may not start yet: they have a pause before their restart.
+    """
 
     flavor: int
     priority: int
@@ -116,6 +119,7 @@ class WaitingFacts:
     shape: Shape
     jobs: int
     first: int | None
+    later: int = 0
 
 
 @dataclass(frozen=True, slots=True)

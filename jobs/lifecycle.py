@@ -24,6 +24,8 @@ from pools.models import Pool
 from pools.services import grant_change, holds_free, pool_lock
 from teams.models import User
 
+RESTARTED = "restarted"
+
 
 class Moving(NamedTuple):
     """What a move needs to know of a job."""
@@ -88,7 +90,7 @@ def restart(job_id: int, old: State, *, reason: Reason, pause: timedelta) -> boo
             return False
         Job.objects.filter(pk=job_id).update(restarts=found[0] + 1)
         data = {"restart": found[0] + 1, "most": found[1], "reason": reason.as_json()}
-        return bool(_change([job_id], Change(old, State.QUEUED, "restarted", data, pause=pause)))
+        return bool(_change([job_id], Change(old, State.QUEUED, RESTARTED, data, pause=pause)))
 
 
 def _change(job_ids: Sequence[int], change: Change) -> list[int]:

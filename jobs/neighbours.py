@@ -15,7 +15,7 @@ from jobs.alternatives import Neighbour, alternatives, may_start_in, worth_looki
 from jobs.estimate import Estimate
 from jobs.facts import Facts, PoolFacts, WaitingFacts
 from jobs.models import WaitingTotal
-from jobs.reading import CLASS_FIELDS, eligible_jobs, pool_facts_of
+from jobs.reading import CLASS_FIELDS, eligible_jobs, later_count, pool_facts_of
 from jobs.spec import JobSpec
 from pools.models import Flavor, Grant, WorkerSpec
 
@@ -65,10 +65,11 @@ def _flavors(pool: PoolFacts, team_id: int) -> QuerySet[Flavor]:
 
 
 def _waiting(pool_ids: Iterable[int]) -> QuerySet[WaitingTotal]:
-    first = eligible_jobs(**{name: OuterRef(name) for name in CLASS_FIELDS})
+    own = {name: OuterRef(name) for name in CLASS_FIELDS}
     grants = Grant.objects.filter(pool=OuterRef("pool"), team=OuterRef("team"))
     return WaitingTotal.objects.filter(pool__in=pool_ids, jobs__gt=0).annotate(
-        first=Subquery(first.values("pk")[:1]),
+        first=Subquery(eligible_jobs(**own).values("pk")[:1]),
+        later=later_count(**own),
         granted=Subquery(grants.values("pk")[:1]),
         held=Subquery(grants.values("held_gpus")[:1]),
         limit=Subquery(grants.values("max_gpus")[:1]),
@@ -86,7 +87,9 @@ def _neighbour(team_id: int, rows: list[Any], waiting: list[Any]) -> Neighbour:
             (_spec(row) for row in rows if row.spec_id is not None), key=lambda spec: (spec.gpus, spec.pk)
         ),
     )
-    totals = [WaitingFacts(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first) for t in waiting]
+    totals = [
+        WaitingFacts(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first, t.later) for t in waiting
+    ]
     return Neighbour(pool, tuple(totals))
 
 

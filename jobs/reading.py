@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import (
     BooleanField,
     Case,
+    Count,
     Exists,
     ExpressionWrapper,
     F,
@@ -37,6 +38,7 @@ from jobs.facts import (
     VolumeFacts,
     WaitingFacts,
 )
+from jobs.lifecycle import RESTARTED
 from jobs.models import Job, JobEvent, PrivateValue, WaitingTotal
 from jobs.rules import flavor_of, spec_of
 from jobs.spec import MOST_WORKERS, JobSpec, is_job_key
@@ -96,9 +98,7 @@ def request_read(user: User, spec: JobSpec) -> tuple[JobSpec, Facts]:
     return facts_read(user, access, pool, spec)
 
 
-def facts_read(
-    user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
-) -> tuple[JobSpec, Facts]:
+def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec) -> tuple[JobSpec, Facts]:
     """The same, where the access of the user and the pool were read already. `pool` is that of the request,
     if its team may use it."""
     team = access.team(spec.team)
@@ -285,11 +285,19 @@ def eligible_jobs(now: datetime | None = None, /, **waiting_class: object) -> Qu
     ).order_by("pk")
 
 
+def later_count(now: datetime | None = None, /, **waiting_class: object) -> Coalesce:
+    """How many jobs of a class may not start yet; to be annotated."""
+    moment = now or timezone.now()
+    later = Job.objects.filter(state=State.QUEUED, eligible_at__gt=moment, **waiting_class).order_by()
+    return Coalesce(Subquery(later.values("flavor").annotate(n=Count("pk")).values("n")), 0)
+
+
 def _waiting(now: datetime, *pool_ids: int) -> QuerySet[WaitingTotal, Any]:
-    first = eligible_jobs(now, **{name: OuterRef(name) for name in CLASS_FIELDS})
+    own = {name: OuterRef(name) for name in CLASS_FIELDS}
+    first = Subquery(eligible_jobs(now, **own).values("pk")[:1])
     totals = WaitingTotal.objects.filter(pool__in=pool_ids, jobs__gt=0)
-    return totals.annotate(first=Subquery(first.values("pk")[:1])).values_list(
-        "pool", "flavor", "priority", "team", "worker_gpus", "total_gpus", "jobs", "first"
+    return totals.annotate(first=first, later=later_count(now, **own)).values_list(
+        "pool", "flavor", "priority", "team", "worker_gpus", "total_gpus", "jobs", "first", "later"
     )
 
 
@@ -304,11 +312,11 @@ def waiting_read(pool_id: int) -> tuple[WaitingFacts, ...]:
 def waiting_by_pool(pool_ids: Collection[int]) -> dict[int, list[WaitingFacts]]:
     """As `waiting_read`, for several pools in one query; a pool where nobody waits has an empty list."""
     found: dict[int, list[WaitingFacts]] = {pool_id: [] for pool_id in pool_ids}
-    for pool, flavor, priority, team, worker_gpus, total_gpus, jobs, first in _WAITING.rows(
+    for pool, flavor, priority, team, worker_gpus, total_gpus, *counts in _WAITING.rows(
         timezone.now(), *pool_ids
     ):
         shape = Shape(worker_gpus, total_gpus)
-        found[pool].append(WaitingFacts(flavor, priority, team, shape, jobs, first))
+        found[pool].append(WaitingFacts(flavor, priority, team, shape, *counts))
     return found
 
 
@@ -354,6 +362,10 @@ def waiting_since() -> Case:
 
     The history is asked only for jobs that have left the queue before: most never did.
     """
-    back = JobEvent.objects.filter(job=OuterRef("pk"), code=State.QUEUED).order_by("-pk").values("at")[:1]
+    back = (
+        JobEvent.objects.filter(job=OuterRef("pk"), code__in=[State.QUEUED, RESTARTED])
+        .order_by("-pk")
+        .values("at")[:1]
+    )
     never_left = When(attempt=0, then=F("created_at"))
     return Case(never_left, default=Coalesce(Subquery(back), F("created_at")))

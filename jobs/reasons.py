@@ -33,8 +33,11 @@ def reasons_read(jobs: Sequence[Job]) -> dict[int, Reason | None]:
     waiting = waiting_by_pool(pools.keys())
     older = _older(jobs)
     now = timezone.now()
-    reasons = {}
+    reasons: dict[int, Reason | None] = {}
     for job in jobs:
+        if job.eligible_at > now:
+            reasons[job.pk] = Reason("backing_off", {"until": job.eligible_at.isoformat()})
+            continue
         ahead = tuple(_before(w, job, older[job.pk]) for w in waiting[job.pool_id])
         facts = Facts(now=now, teams=frozenset(), pool=pools[job.pool_id], waiting=ahead)
         reasons[job.pk] = waiting_reason(facts, pools[job.pool_id], job.waiting_class)
@@ -67,7 +70,11 @@ def _before(waiting: WaitingFacts, job: Job, older: int) -> WaitingFacts:
     """Of the job's own class only those before it are ahead of it."""
     own = job.waiting_class
     key = (waiting.flavor, waiting.priority, waiting.team, waiting.shape)
-    return replace(waiting, jobs=older) if key == (own.flavor, own.priority, own.team, own.shape) else waiting
+    return (
+        replace(waiting, jobs=older, later=0)
+        if key == (own.flavor, own.priority, own.team, own.shape)
+        else waiting
+    )
 
 
 def _place(job: Job, waiting: Sequence[WaitingFacts]) -> QueuePlace:

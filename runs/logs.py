@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from engines.base import AttemptKey, LogChunk
 from jobs.models import Job
+from jobs.states import State
 from runs.registry import engine_of
 
 
@@ -15,7 +16,7 @@ def log_read(*, job: Job, attempt: int, rank: int, offset: int, limit: int) -> L
     Complete is also the log of a Worker that never started, once its attempt is over; attempt 0
     stands for a job that was never placed. EngineError if the log cannot be read now.
     """
-    over = job.finished or attempt < job.attempt
+    over = job.finished or attempt < job.attempt or (bool(attempt) and job.state == State.QUEUED)
     if not attempt:
         return LogChunk(b"", 0, 0, complete=over)
     chunk = engine_of(job.pool.engine).read_log(AttemptKey(job.key, attempt), rank, offset, limit)

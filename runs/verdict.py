@@ -12,6 +12,8 @@ from jobs.findings import Reason
 from jobs.states import State
 
 FAIL_FAST_GRACE_S = 5.0
+# What another attempt may get over; a missing mount or image, say, would be missing again at once.
+RESTARTABLE = frozenset({"exit_code", "signal", "worker_lost", "disk_full"})
 ALIVE = frozenset({Phase.STARTING, Phase.RUNNING})
 
 
@@ -60,7 +62,8 @@ class Standing:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`stop` is the grace in seconds with which everything is to be ended, None: let it run; `cut` is the
-    cause, where the job did not fail by itself. `end` is set once nothing of the attempt runs any more."""
+    cause, where the job did not fail by itself. `end` is set once nothing of the attempt runs any more, and
+    `restartable` tells that another attempt may do better."""
 
     start: bool = False
     stop: float | None = None
@@ -71,12 +74,15 @@ class Verdict:
     reason: Reason | None = None
     exit_code: int | None = None
     first_failure: dict[str, Any] | None = None
+    restartable: bool = False
 
 
 def judge(standing: Standing) -> Verdict:
     """The next action, decided anew at every look: nothing is remembered between looks."""
     looks, cut = _by_rank(standing), standing.cut
     failure = first_failure(looks, standing.first_failed)
+    if failure is not None and cut is not None and _failed_before(failure, cut, standing):
+        cut = None
     ending = cut is not None or failure is not None
     if all(_gone(look, ending) for look in looks):
         return _end(looks, failure, cut)
@@ -88,6 +94,11 @@ def judge(standing: Standing) -> Verdict:
         running=all(look.phase in (Phase.RUNNING, Phase.EXITED) for look in looks),
         step=_step(looks),
     )
+
+
+def restart_pause(number: int, first_s: float, longest_s: float) -> float:
+    """Seconds to wait before the restart of that number, which counts from 1: doubled each time."""
+    return min(first_s * 2.0 ** (number - 1), longest_s)
 
 
 def first_failure(looks: Sequence[WorkerLook], known: int | None = None) -> WorkerLook | None:
@@ -118,17 +129,24 @@ def _step(looks: Sequence[WorkerLook]) -> str:
 def _end(looks: Sequence[WorkerLook], failure: WorkerLook | None, cut: Cut | None) -> Verdict:
     last = max((look.ended_at or 0.0 for look in looks), default=0.0)
     if failure is not None and (cut is None or _ended_before(failure, cut.at)):
+        reason = _reason(failure)
         return Verdict(
             end=State.FAILED,
-            reason=_reason(failure),
+            reason=reason,
             exit_code=failure.exit_code,
             first_failure=_failure_json(failure),
+            restartable=cut is None and reason.code in RESTARTABLE,
         )
     if all(look.exit_code == 0 for look in looks) and (cut is None or last < cut.at):
         return Verdict(end=State.SUCCEEDED, exit_code=0)
     if cut is not None:
         return Verdict(end=cut.end, reason=cut.reason)
     return Verdict(end=State.FAILED, reason=Reason("ended_by_platform"))
+
+
+def _failed_before(failure: WorkerLook, cut: Cut, standing: Standing) -> bool:
+    """Whether a limit came while the remains of a failure were cleared away, and nobody asked for an end."""
+    return standing.stop_requested_at is None and _ended_before(failure, cut.at)
 
 
 def _ended_before(failure: WorkerLook, requested: float) -> bool:

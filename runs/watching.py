@@ -11,16 +11,17 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
 from engines.base import Engine, EngineError, Phase, WorkerLook
 from jobs.findings import Reason
-from jobs.lifecycle import event, move
+from jobs.lifecycle import event, move, restart
 from jobs.models import Attempt, Job, Worker
 from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
@@ -28,7 +29,7 @@ from pools.services import pool_lock
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
 from runs.trouble import start_failed
-from runs.verdict import Standing, Verdict, judge
+from runs.verdict import Standing, Verdict, judge, restart_pause
 
 logger = logging.getLogger(__name__)
 
@@ -270,8 +271,21 @@ def _end(job: Job, attempt: Attempt, verdict: Verdict) -> None:
         if not Job.objects.filter(pk=job.pk, attempt=attempt.number).exists():
             return
         old = State.DEPLOYING if attempt.started_at is None else State.RUNNING
-        if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor):
+        if verdict.restartable and _restarted(job, old, verdict.reason):
+            _end_time(attempt)
+            return
+        used_up = verdict.restartable and 0 < job.max_restarts <= job.restarts
+        told = {"restarts_used_up": job.restarts} if used_up else {}
+        if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor, **told):
             Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
+
+
+def _restarted(job: Job, old: State, reason: Reason | None) -> bool:
+    """Whether the job goes back to the queue, to run once more after a pause."""
+    pause = restart_pause(
+        job.restarts + 1, settings.RESTART_PAUSE_SECONDS, settings.LONGEST_RESTART_PAUSE_SECONDS
+    )
+    return reason is not None and restart(job.pk, old, reason=reason, pause=timedelta(seconds=pause))
 
 
 def _end_time(attempt: Attempt) -> dict[str, datetime]:

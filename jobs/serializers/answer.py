@@ -191,7 +191,7 @@ class JobRowSerializer(serializers.Serializer[Job]):
     start_policy = serializers.ChoiceField(source="shown_start_policy", choices=START_POLICIES)
     stop_grace_seconds = serializers.IntegerField(source="shown_stop_grace_seconds")
     attempt = serializers.IntegerField(help_text="0 while it was never placed.")
-    restarts = serializers.SerializerMethodField()
+    restarts = serializers.IntegerField(help_text="After failures and hangs, by the platform.")
     exit_code = serializers.IntegerField(allow_null=True)
     first_failure = serializers.SerializerMethodField()
     stop_requested_at = serializers.DateTimeField(allow_null=True)
@@ -210,9 +210,6 @@ class JobRowSerializer(serializers.Serializer[Job]):
     @extend_schema_field({"type": "string", "enum": list(PRIORITY_CODES)})
     def get_priority(self, job: Job) -> str:
         return Priority(job.priority).label_code
-
-    def get_restarts(self, job: Job) -> int:
-        return max(job.attempt - 1, 0)
 
     @extend_schema_field(FailureSerializer(allow_null=True))
     def get_first_failure(self, job: Job) -> dict[str, Any] | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -27,6 +29,7 @@ REASONS = {
     "out_of_service": gettext_lazy(
         "Too many nodes are out of service: this needs room for %(total_gpus)s GPUs in %(workers)s Workers."
     ),
+    "backing_off": gettext_lazy("It is restarted after a pause, not before %(until)s."),
     "stopped_by_user": gettext_lazy("Stopped on request."),
     "queue_timeout": gettext_lazy("It has waited for its maximum waiting time of %(minutes)s min."),
     "max_runtime": gettext_lazy("It has run for its maximum running time of %(minutes)s min."),
@@ -64,6 +67,9 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
     """Why a job waits, failed or was stopped."""
     if code == "capacity":
         return capacity_text(data)
+    if code == "backing_off":
+        until = timezone.localtime(datetime.fromisoformat(data["until"]))
+        data = {"until": f"{until:%Y-%m-%d %H:%M:%S %Z}"}
     if code == "signal":
         data = {**data, "shell_code": 128 + data["signal"]}
     if code == "exit_code" and 128 < data["exit_code"] <= 128 + LAST_SIGNAL:

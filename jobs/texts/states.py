@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 
 from jobs.models import STATE_LABELS
 from jobs.querysets import MOST_COUNTED
@@ -60,6 +60,7 @@ EVENTS = {
     "succeeded": gettext_lazy("succeeded"),
     "failed": gettext_lazy("failed"),
     "stopped": gettext_lazy("stopped"),
+    "restarted": gettext_lazy("restart %(restart)s of %(most)s, after a pause"),
     "stop_requested": gettext_lazy("stop requested"),
     "start_delayed": gettext_lazy("the start is delayed"),
     "worker_failed": gettext_lazy("Worker %(rank)s failed first; the others are being ended"),
@@ -69,11 +70,14 @@ EVENTS = {
 def event_text(code: str, data: Mapping[str, Any]) -> str:
     """What happened, with the reason where there is one."""
     text = filled(EVENTS, code, data)
-    reason = data.get("reason")
-    if not reason:
-        return text
-    told = {"event": text, "reason": reason_text(reason["code"], reason["data"])}
-    return pgettext("what happened and why", "%(event)s: %(reason)s") % told
+    reason, restarts = data.get("reason"), data.get("restarts_used_up")
+    if reason:
+        told = {"event": text, "reason": reason_text(reason["code"], reason["data"])}
+        text = pgettext("what happened and why", "%(event)s: %(reason)s") % told
+    if restarts:
+        used_up = ngettext("Its restart was used up.", "All %(n)s restarts were used up.", restarts)
+        text = f"{text} {used_up % {'n': restarts}}"
+    return text
 
 
 def state_label(state: str, stopping: bool = False) -> str:

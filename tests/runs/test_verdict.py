@@ -4,7 +4,7 @@ import pytest
 
 from engines.base import Fault, Phase, WorkerLook
 from jobs.states import State
-from runs.verdict import FAIL_FAST_GRACE_S, Standing, judge
+from runs.verdict import FAIL_FAST_GRACE_S, Standing, judge, restart_pause
 
 
 def absent(rank):
@@ -170,3 +170,40 @@ def test_the_maximum_running_time_ends_as_a_stop_does():
 def test_what_an_end_around_the_maximum_running_time_is(looks, asked, end, reason):
     said = verdict(*looks, stop_at=asked, **LIMIT)
     assert (said.end, said.reason and said.reason.code) == (State(end), reason)
+
+
+def test_a_failure_just_before_the_maximum_running_time_stays_one():
+    now = verdict(running(0), exited(1, 3, at=60.0), now=62.0, **LIMIT)
+    assert (now.stop, now.cut) == (FAIL_FAST_GRACE_S, None)
+    end = verdict(killed(0, 15, at=63.0, stopped=True), exited(1, 3, at=60.0), now=64.0, **LIMIT)
+    assert (end.end, end.restartable) == (State.FAILED, True)
+
+
+def faulty(code):
+    return WorkerLook(0, Phase.EXITED, fault=Fault(code), ended_at=1.0)
+
+
+@pytest.mark.parametrize(
+    ("look", "asked", "restartable"),
+    [
+        (exited(0, 1), None, True),
+        (killed(0, 9), None, True),
+        (lost(0), None, True),
+        (faulty("disk_full"), None, True),
+        (faulty("mount_missing"), None, False),
+        (faulty("mount_denied"), None, False),
+        (faulty("image_missing"), None, False),
+        (faulty("sandbox_failed"), None, False),
+        (exited(0, 0), None, False),
+        (exited(0, 143, stopped=True), None, False),
+        (exited(0, 143, at=12.0, stopped=True), 11.0, False),
+        (exited(0, 1, at=10.0), 11.0, False),
+    ],
+)
+def test_what_another_attempt_may_do_better(look, asked, restartable):
+    assert verdict(look, stop_at=asked).restartable is restartable
+
+
+@pytest.mark.parametrize(("number", "seconds"), [(1, 10), (2, 20), (3, 40), (5, 160), (6, 300), (10, 300)])
+def test_the_pause_before_a_restart_doubles_up_to_a_bound(number, seconds):
+    assert restart_pause(number, first_s=10, longest_s=300) == seconds

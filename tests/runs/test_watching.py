@@ -1,15 +1,11 @@
-"""Bringing jobs on after a look: what is written, how often, and what a late look must not undo.
-
-The engine is a stand-in whose looks a test sets, for moments that a real one shows only by chance; the
-real one is under test in tests/engines and tests/e2e.
-"""
+"""Bringing jobs on after a look: what is written, how often, and what a late look must not undo."""
 
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from engines.base import EngineError, Phase, Protection, WorkerLook
+from engines.base import EngineError, Phase, WorkerLook
 from jobs.models import Attempt, Job, JobEvent, PrivateValue, Worker
 from jobs.scheduling import queue_cycle
 from jobs.services import job_stop
@@ -17,52 +13,10 @@ from jobs.spec import EnvVar
 from pools.models import Hold
 from runs import watching
 from runs.launching import attempt_key, port_settle
-from tests.factories import make_job, make_pool, make_team, make_user
+from tests.factories import make_job, make_pool
+from tests.runs.stand_in import START, attend, codes, exited, running
 
 pytestmark = pytest.mark.django_db
-START = 1_700_000_000.0
-
-
-class StandIn:
-    """An engine without processes: it answers `looks`, and notes what it is asked for."""
-
-    def __init__(self):
-        self.looks = {}
-        self.launches, self.stops = [], []
-        self.busy_ports = set()
-        self.trouble = None
-        self.mode = "bubblewrap"
-        self.on_stop = lambda key: None
-
-    def look(self, keys):
-        return {key: self.looks.get(key, ()) for key in keys}
-
-    def start(self, launch):
-        if self.trouble:
-            raise self.trouble
-        self.launches.append(launch)
-
-    def stop(self, key, grace_s):
-        self.stops.append((key, grace_s))
-        self.on_stop(key)
-
-    def port_is_free(self, port):
-        return port not in self.busy_ports
-
-    def protection(self):
-        return Protection(self.mode)
-
-
-@pytest.fixture
-def engine(monkeypatch):
-    stand_in = StandIn()
-    monkeypatch.setattr(watching, "engine_of", lambda kind: stand_in)
-    return stand_in
-
-
-@pytest.fixture
-def user():
-    return make_user(make_team())
 
 
 @pytest.fixture
@@ -77,24 +31,6 @@ def place(user):
         return job
 
     return make
-
-
-def running(rank=0):
-    return WorkerLook(rank, Phase.RUNNING, started_at=START)
-
-
-def exited(rank=0, code=0, **fields):
-    return WorkerLook(rank, Phase.EXITED, exit_code=code, started_at=START, ended_at=START + 5, **fields)
-
-
-def attend(engine, job, *looks):
-    engine.looks[attempt_key(job)] = looks
-    watching.attend()
-    job.refresh_from_db()
-
-
-def codes(job):
-    return [event.code for event in job.events.all()]
 
 
 def test_a_placed_job_is_launched(engine, place):
