@@ -154,6 +154,9 @@ def test_a_fix_of_another_field_sets_its_control(
 @pytest.mark.parametrize("page", [WIDE, PHONE], indirect=True, ids=["wide", "phone"])
 def test_a_fix_in_the_summary_has_its_way_back_beside_the_button(page: Page) -> None:
     page.fill("#id_command", "public")
+    expect(page.locator("#checklist")).to_have_js_property(
+        "open", not page.locator("#summary-toggle").is_visible()
+    )
     if page.locator("#summary-toggle").is_visible():
         page.click("#summary-toggle")
     settle(page, page.locator("#summary .ty-fix").filter(has=page.locator("[data-fix=public_data]")))
