@@ -45,7 +45,7 @@ def ranks_of(spec: JobSpec, judged: Estimate) -> RankPreview:
             Shown(name, _cut(value), name in private, name in injected) for name, value in values.items()
         )
 
-    ranks = tuple(shown(values) for values in judged.environment_ranks)
+    ranks = tuple(shown(dict(sorted(values.items(), key=_width))) for values in judged.environment_ranks)
     return RankPreview(
         common=shown(judged.environment_common),
         columns=tuple(one.name for one in ranks[0]) if ranks else (),
@@ -53,6 +53,11 @@ def ranks_of(spec: JobSpec, judged: Estimate) -> RankPreview:
         below=tuple(name for name in BASE_NAMES if name not in judged.environment_common),
         injected=tuple((name, injected_text(name)) for name in injected),
     )
+
+
+def _width(item: tuple[str, str | None]) -> int:
+    """The narrowest columns first: a summary is narrow too."""
+    return len(item[0])
 
 
 def _cut(value: str | None) -> str | None:

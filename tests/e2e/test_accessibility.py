@@ -98,8 +98,8 @@ def test_the_form_can_be_filled_by_keyboard_alone(browser: Browser, tour: Tour) 
         reached.add(page.evaluate("document.activeElement.name || document.activeElement.id || ''"))
         if page.evaluate("document.activeElement.matches('.ty-confirm .btn-primary')"):
             break
-    wanted = {"pool", "spec", "worker_count", "custom", "id_image", "framework", "command", "env_text"}
-    wanted |= {"private_name", "private_value", "public_data", "mount_volume", "mount_path", "name", "tags"}
+    wanted = {"pool", "spec", "worker_count", "custom", "id_image", "framework", "command", "env_as"}
+    wanted |= {"env_name", "env_value", "env_private", "public_data", "mount_volume", "mount_path", "name", "tags"}
     assert wanted - reached == set()
     page.keyboard.press("Enter")
     page.wait_for_url("**/jobs/jo-*/")

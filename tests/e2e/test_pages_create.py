@@ -91,8 +91,9 @@ def test_the_numbers_follow_the_world_by_themselves(page: Page, pool: Pool, alic
 def test_an_ended_session_keeps_what_was_typed(page: Page, pool: Pool, alice: User) -> None:
     fill(page, pool, 2)
     page.fill("#id_description", "two\nlines")
-    page.locator("[name=private_name]").fill("KEY")
-    page.locator("[name=private_value]").fill("sekret-4711")
+    page.locator("[name=env_name]").fill("KEY")
+    page.locator("[name=env_value]").fill("sekret-4711")
+    page.check("[name=env_private]")
     page.context.clear_cookies(name="sessionid")
     expect(page.locator("#signed-out")).to_be_visible()
     page.click(CREATE)
@@ -101,7 +102,7 @@ def test_an_ended_session_keeps_what_was_typed(page: Page, pool: Pool, alice: Us
     page.click("main button")
     expect(page.get_by_text("nothing was created yet")).to_be_visible()
     expect(page.locator("#id_description")).to_have_value("two\nlines")
-    expect(page.locator("[name=private_value]").first).to_have_value("sekret-4711")
+    expect(page.locator("[name=env_value]").first).to_have_value("sekret-4711")
     assert not Job.objects.exists()
     page.click(CREATE)
     page.wait_for_url("**/jobs/jo-*/")
@@ -121,8 +122,9 @@ def test_another_person_in_the_same_browser_gets_nothing_of_the_form(
 ) -> None:
     bob = make_user(alice.memberships.get().team)
     fill(page, pool, 1)
-    page.locator("[name=private_name]").fill("KEY")
-    page.locator("[name=private_value]").fill("sekret-4711")
+    page.locator("[name=env_name]").fill("KEY")
+    page.locator("[name=env_value]").fill("sekret-4711")
+    page.check("[name=env_private]")
     page.context.clear_cookies()
     other = page.context.new_page()
     other.goto("/accounts/login/")
@@ -133,7 +135,7 @@ def test_another_person_in_the_same_browser_gets_nothing_of_the_form(
     expect(page.locator("#signed-out")).to_be_visible()
     page.click(CREATE)
     expect(page.get_by_text("filled in by somebody else")).to_be_visible()
-    expect(page.locator("[name=private_value]")).to_have_count(1)
+    expect(page.locator("[name=env_value]")).to_have_count(1)
     assert "sekret" not in page.content()
     assert not Job.objects.exists()
 
@@ -160,9 +162,9 @@ def test_signing_in_anew_in_another_tab_is_enough(page: Page, pool: Pool, alice:
 def test_a_refused_form_shows_where_and_keeps_the_rest(page: Page, pool: Pool, count: str) -> None:
     fill(page, pool, 1)
     for number in range(3):
-        page.locator("[name=private_name]").nth(number).fill(f"KEY_{number}")
-        page.locator("[name=private_value]").nth(number).fill(f"value {number}")
-        page.click("[data-add-row=private-rows]")
+        page.locator("[name=env_name]").nth(number).fill(f"KEY_{number}")
+        page.locator("[name=env_value]").nth(number).fill(f"value {number}")
+        page.click("[data-add-row=env-rows]")
     page.locator("[name=mount_volume]").nth(1).select_option(index=1)
     page.locator("[name=mount_path]").nth(1).fill("/mnt/second")
     page.fill("#id_command", "")
@@ -172,9 +174,9 @@ def test_a_refused_form_shows_where_and_keeps_the_rest(page: Page, pool: Pool, c
     expect(page.locator("#notes-command")).to_contain_text("This field is required.")
     expect(page.locator("#id_worker_count")).to_be_focused()
     expect(page.locator("#id_worker_count")).to_have_attribute("aria-invalid", "true")
-    names = [page.locator("[name=private_name]").nth(n).input_value() for n in range(4)]
+    names = [page.locator("[name=env_name]").nth(n).input_value() for n in range(4)]
     assert names == ["KEY_0", "KEY_1", "KEY_2", ""]
-    expect(page.locator("[name=private_value]").nth(2)).to_have_value("value 2")
+    expect(page.locator("[name=env_value]").nth(2)).to_have_value("value 2")
     expect(page.locator("[name=mount_path]").nth(1)).to_have_value("/mnt/second")
     assert not Job.objects.exists()
 
@@ -241,16 +243,17 @@ def test_what_was_typed_survives_a_reload_another_language_and_the_example(page:
     page.keyboard.press("Enter")
     page.fill("#id_worker_count", "3")
     page.fill("#id_command", "line one\nline two")
-    page.locator("[name=private_name]").fill("KEY")
-    page.locator("[name=private_value]").fill("sekret-4711")
+    page.locator("[name=env_name]").fill("KEY")
+    page.locator("[name=env_value]").fill("sekret-4711")
+    page.check("[name=env_private]")
     page.locator("#id_name").press_sequentially("typed")
 
     def all_there() -> None:
         expect(page.locator("#draft-back")).to_be_visible()
         expect(page.locator("#id_command")).to_have_value("line one\nline two")
         expect(page.locator("#id_name")).to_have_value("typed")
-        expect(page.locator("[name=private_name]").first).to_have_value("KEY")
-        expect(page.locator("[name=private_value]").first).to_have_value("")
+        expect(page.locator("[name=env_name]").first).to_have_value("KEY")
+        expect(page.locator("[name=env_value]").first).to_have_value("")
         expect(spec).to_be_checked()
         expect(page.locator("#id_image")).to_have_value(image.reference)
         expect(page.locator("#total-gpus")).to_have_text("12")
@@ -285,6 +288,7 @@ def test_who_holds_and_who_waits_is_beside_the_form(page: Page, pool: Pool, alic
 
 def test_a_note_leads_to_its_field(page: Page, pool: Pool) -> None:
     fill(page, pool, 1)
+    page.click("#env-as-text")
     page.fill("#id_env_text", "1A=x")
     page.locator("#id_env_text").locator("xpath=ancestor::details").locator("summary").first.click()
     page.click("#summary .ty-notes a")
