@@ -52,7 +52,7 @@ class PathRow:
 class ScriptRow:
     path: str
     text: str
-    findings: tuple[tuple[str, str], ...]
+    findings: tuple[tuple[str, int, str], ...]  # level, line from 1 (0: none), and the sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,5 +130,8 @@ def _marks(path: PathSeen) -> tuple[Mark, ...]:
 
 
 def _script_row(script: ScriptSeen) -> ScriptRow:
-    found = tuple((f["level"], finding_text(f["code"], f["data"])) for f in script.findings)
+    found = tuple(
+        (f["level"], int(f["data"].get("line", 0)), finding_text(f["code"], f["data"]))
+        for f in script.findings
+    )
     return ScriptRow(script.path, script_text(script), found)

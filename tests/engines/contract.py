@@ -199,6 +199,22 @@ class EngineContract:
         chunk = stand.engine.read_log(key, 0, 0, 100)
         assert (chunk.data, chunk.complete) == (b"first\nsecond\n", False)
 
+    def test_the_time_of_the_last_output(self, stand):
+        waits = "while [ ! -e /mnt/t-heard/go ]; do sleep 0.05; done"
+        key = stand.start(f"{waits}; echo more; sleep 60", mounts=[stand.mount("/mnt/t-heard")])
+        wait_until(lambda: stand.look(key).phase is Phase.RUNNING, "it runs")
+        before = stand.look(key)
+        assert before.output_at == before.started_at
+        (stand.volume / "go").touch()
+        stand.running(key, "more")
+        assert before.output_at < stand.look(key).output_at <= time.time()
+
+    def test_output_that_is_thrown_away_is_output(self, stand):
+        key = stand.start("echo 0123456789; while true; do echo x; sleep 0.1; done", log_bytes=5)
+        stand.running(key, "01234")
+        first = stand.look(key).output_at
+        wait_until(lambda: stand.look(key).output_at > first + 1, "later output is told of")
+
     def test_any_bytes_pass(self, stand):
         assert stand.run(r"printf '\x00\xff\xe6\xb1\r\n'").exit_code == 0
         assert stand.engine.read_log(stand.keys[-1], 0, 0, 99).data == b"\x00\xff\xe6\xb1\r\n"
@@ -210,7 +226,17 @@ class EngineContract:
         assert chunk.cut_bytes == 3_000_004 - 100_000
 
     @pytest.mark.parametrize(
-        "job", ["../../etc", "jo-../../../etc/pass", "/etc/passwd", "jo-ABC", "", "jo-x\0"]
+        "job",
+        [
+            "../../etc",
+            "jo-../../../etc/pass",
+            "/etc/passwd",
+            "jo-ABC",
+            "",
+            "jo-x\0",
+            "pc-x",
+            "xx-0123456789abcdef",
+        ],
     )
     def test_names_are_no_paths(self, stand, job):
         with pytest.raises(EngineError):

@@ -125,8 +125,10 @@ class TestPage:
         check = PathCheck.objects.get()
         finish(check)
         page = Page(client.get(address(check), headers=PART))
-        assert page.all("div", class_="ty-path-script")
-        assert page.all("div", class_="ty-note-warning")
+        (script,) = page.all("div", class_="ty-path-script")
+        assert "/mnt/public/train.sh" in script.text
+        (note,) = page.all("div", class_="ty-note-warning")
+        assert "line 2" in note.text
 
     @pytest.mark.parametrize(
         ("changed", "said"),
