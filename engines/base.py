@@ -90,7 +90,8 @@ class WorkerLook:
 
     `exit_code` is 0 … 255 when the command ended by itself, else None; `signal` is the number
     of the signal that ended it, else None. `stopped` tells that a stop was asked for before it ended.
-    `step` is the deploy step while `STARTING`: storage, initialize or pull_image.
+    `step` is the deploy step while `STARTING`: storage, initialize or pull_image. `output_at`, while
+    `RUNNING`: when it last wrote something, or began; None if the engine does not know.
     """
 
     rank: int
@@ -102,6 +103,7 @@ class WorkerLook:
     fault: Fault | None = None
     started_at: float | None = None
     ended_at: float | None = None
+    output_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

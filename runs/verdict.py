@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -12,6 +12,8 @@ from jobs.findings import Reason
 from jobs.states import State
 
 FAIL_FAST_GRACE_S = 5.0
+HUNG_AFTER = 2  # times the silence that is suspect
+_SAME_S = 0.001  # times that differ by less are one: some were stored in between
 # What another attempt may get over; a missing mount or image, say, would be missing again at once.
 RESTARTABLE = frozenset({"exit_code", "signal", "worker_lost", "disk_full"})
 ALIVE = frozenset({Phase.STARTING, Phase.RUNNING})
@@ -24,6 +26,28 @@ class Cut:
     at: float
     end: State
     reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class HangRule:
+    """From `seconds` without any output on an attempt is suspect, and hangs after `HUNG_AFTER` times that.
+
+    `action` is notify, restart or fail. `suspected` and `hung` are what was told of already: the moment of
+    the last output before the silence.
+    """
+
+    seconds: int
+    action: str
+    suspected: float | None = None
+    hung: float | None = None
+
+    @property
+    def cut(self) -> Cut | None:
+        """Once the attempt has hung, and that is its end."""
+        if self.hung is None or self.action == "notify":
+            return None
+        silence = HUNG_AFTER * self.seconds
+        return Cut(self.hung + silence, State.FAILED, Reason("hung", {"seconds": silence}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +64,19 @@ class Standing:
     stop_grace_s: float = 30.0
     started_at: float | None = None
     max_runtime_s: int | None = None
+    hang: HangRule | None = None
 
     @property
     def cut(self) -> Cut | None:
         """The first cause to end the attempt. What ended by itself before a limit could act was not cut."""
         asked, limit = self.stop_requested_at, self._limit
-        if limit is not None and limit.at <= self.now and (asked is None or limit.at <= asked):
-            acts = any(look.stopped or look.phase in ALIVE for look in self.looks)
-            if acts or asked is not None:
-                return limit
-        return None if asked is None else Cut(asked, State.STOPPED, Reason("stopped_by_user"))
+        if asked is not None:
+            over = limit is not None and limit.at <= min(asked, self.now)
+            return limit if over else Cut(asked, State.STOPPED, Reason("stopped_by_user"))
+        if not any(look.stopped or look.phase in ALIVE for look in self.looks):
+            return None
+        due = [cut for cut in (limit, self.hang and self.hang.cut) if cut is not None and cut.at <= self.now]
+        return min(due, key=lambda cut: cut.at, default=None)
 
     @property
     def _limit(self) -> Cut | None:
@@ -63,7 +90,8 @@ class Standing:
 class Verdict:
     """`stop` is the grace in seconds with which everything is to be ended, None: let it run; `cut` is the
     cause, where the job did not fail by itself. `end` is set once nothing of the attempt runs any more, and
-    `restartable` tells that another attempt may do better."""
+    `restartable` tells that another attempt may do better. `suspected` and `hung` are the last output before
+    a silence that has to be told of."""
 
     start: bool = False
     stop: float | None = None
@@ -75,6 +103,8 @@ class Verdict:
     exit_code: int | None = None
     first_failure: dict[str, Any] | None = None
     restartable: bool = False
+    suspected: float | None = None
+    hung: float | None = None
 
 
 def judge(standing: Standing) -> Verdict:
@@ -85,15 +115,32 @@ def judge(standing: Standing) -> Verdict:
         cut = None
     ending = cut is not None or failure is not None
     if all(_gone(look, ending) for look in looks):
-        return _end(looks, failure, cut)
+        return _end(standing, looks, failure, cut)
     if ending:
         grace = standing.stop_grace_s if cut is not None else FAIL_FAST_GRACE_S
         return Verdict(stop=grace, cut=cut, first_failure=_failure_json(failure), step=_step(looks))
-    return Verdict(
-        start=any(look.phase == Phase.ABSENT for look in looks),
-        running=all(look.phase in (Phase.RUNNING, Phase.EXITED) for look in looks),
-        step=_step(looks),
+    runs = all(look.phase in (Phase.RUNNING, Phase.EXITED) for look in looks)
+    verdict = Verdict(
+        start=any(look.phase == Phase.ABSENT for look in looks), running=runs, step=_step(looks)
     )
+    return _heard(verdict, standing, looks) if runs and standing.hang else verdict
+
+
+def _heard(verdict: Verdict, standing: Standing, looks: Sequence[WorkerLook]) -> Verdict:
+    """Adds what a silence of all Workers tells, where that was not told yet."""
+    rule = standing.hang
+    times = [look.output_at if look.phase == Phase.RUNNING else look.ended_at for look in looks]
+    last = max((at for at in times if at is not None), default=None)
+    if rule is None or last is None or None in times:
+        return verdict
+    silent = standing.now - last
+    suspected = silent >= rule.seconds and _later(last, rule.suspected)
+    hung = silent >= HUNG_AFTER * rule.seconds and _later(last, rule.hung)
+    return replace(verdict, suspected=last if suspected else None, hung=last if hung else None)
+
+
+def _later(last: float, told: float | None) -> bool:
+    return told is None or last - told > _SAME_S
 
 
 def restart_pause(number: int, first_s: float, longest_s: float) -> float:
@@ -126,7 +173,9 @@ def _step(looks: Sequence[WorkerLook]) -> str:
     return next((look.step for look in looks if look.phase == Phase.STARTING and look.step), "")
 
 
-def _end(looks: Sequence[WorkerLook], failure: WorkerLook | None, cut: Cut | None) -> Verdict:
+def _end(
+    standing: Standing, looks: Sequence[WorkerLook], failure: WorkerLook | None, cut: Cut | None
+) -> Verdict:
     last = max((look.ended_at or 0.0 for look in looks), default=0.0)
     if failure is not None and (cut is None or _ended_before(failure, cut.at)):
         reason = _reason(failure)
@@ -140,7 +189,8 @@ def _end(looks: Sequence[WorkerLook], failure: WorkerLook | None, cut: Cut | Non
     if all(look.exit_code == 0 for look in looks) and (cut is None or last < cut.at):
         return Verdict(end=State.SUCCEEDED, exit_code=0)
     if cut is not None:
-        return Verdict(end=cut.end, reason=cut.reason)
+        again = cut.end == State.FAILED and standing.hang is not None and standing.hang.action == "restart"
+        return Verdict(end=cut.end, reason=cut.reason, restartable=again)
     return Verdict(end=State.FAILED, reason=Reason("ended_by_platform"))
 
 

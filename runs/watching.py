@@ -29,7 +29,7 @@ from pools.services import pool_lock
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
 from runs.trouble import start_failed
-from runs.verdict import Standing, Verdict, judge, restart_pause
+from runs.verdict import HUNG_AFTER, HangRule, Standing, Verdict, judge, restart_pause
 
 logger = logging.getLogger(__name__)
 
@@ -58,20 +58,30 @@ class Sight:
             stop_requested_at=_seconds(self.job.stop_requested_at),
             started_at=_seconds(self.attempt.started_at),
             max_runtime_s=self.job.max_runtime_seconds,
+            hang=self._hang_rule,
         )
         if standing.cut is not None:  # the request is large: read only for this
             standing = replace(standing, stop_grace_s=self.job.request["stop_grace_seconds"])
         return judge(standing)
 
     @property
+    def _hang_rule(self) -> HangRule | None:
+        job, attempt = self.job, self.attempt
+        if job.hang_seconds is None:
+            return None
+        told = _seconds(attempt.suspected_at), _seconds(attempt.hung_at)
+        return HangRule(job.hang_seconds, job.hang_action, *told)
+
+    @property
     def due(self) -> bool:
         """Whether this sight asks for anything to be done or written."""
         verdict, job = self.verdict, self.job
         acts = verdict.start or verdict.stop is not None or verdict.end is not None
+        tells = verdict.suspected is not None or verdict.hung is not None
         moves = job.state == State.DEPLOYING and (
             verdict.running or verdict.step not in ("", job.deploy_step)
         )
-        return acts or moves or any(_news(worker, look) for worker, look in self._pairs())
+        return acts or tells or moves or any(_news(worker, look) for worker, look in self._pairs())
 
     def _pairs(self) -> Iterator[tuple[Worker, WorkerLook]]:
         by_rank = {worker.rank: worker for worker in self.workers}
@@ -162,6 +172,7 @@ def _attend_one(engine: Engine, sight: Sight) -> None:
     if verdict.running or (verdict.end is not None and attempt.started_at is not None):
         _running(job, attempt)  # also a command that ran and ended between two looks
     _record_failure(attempt, verdict)
+    _record_silence(job, attempt, verdict)
     if verdict.start:
         _start(engine, sight)
     elif verdict.stop is not None:
@@ -227,6 +238,23 @@ def _record_limit(sight: Sight) -> None:
         mine = Job.objects.filter(pk=job.pk, attempt=sight.attempt.number, stop_requested_at=None)
         if mine.filter(state__in=PLACED).update(stop_requested_at=datetime.fromtimestamp(sight.at, UTC)):
             event(job.pk, "stop_requested", reason=cut.reason.as_json())
+
+
+def _record_silence(job: Job, attempt: Attempt, verdict: Verdict) -> None:
+    """Tells of a silence once in each grade, whoever sees it first."""
+    seconds = job.hang_seconds or 0
+    _tell_silence(attempt, "suspected_at", verdict.suspected, "hang_suspected", seconds=seconds)
+    told = {"seconds": HUNG_AFTER * seconds, "action": job.hang_action}
+    _tell_silence(attempt, "hung_at", verdict.hung, "hang", **told)
+
+
+def _tell_silence(attempt: Attempt, column: str, since: float | None, code: str, **told: object) -> None:
+    if since is None:
+        return
+    with transaction.atomic():
+        untold = Attempt.objects.filter(pk=attempt.pk, ended_at=None, **{column: getattr(attempt, column)})
+        if untold.update(**{column: _time(since)}):
+            event(attempt.job_id, code, **told)
 
 
 def _news(worker: Worker, look: WorkerLook) -> dict[str, object]:

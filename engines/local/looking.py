@@ -8,6 +8,7 @@ written by a supervisor: while that lives it tells nothing, afterwards nobody kn
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +44,8 @@ def look_at_worker(root: str, path: str, stopped: bool = False) -> WorkerLook:
     if end and (end.phase is Phase.EXITED or not lives):
         return replace(end, stopped=end.stopped or stopped, started_at=end.started_at or started_at)
     if lives and started:
-        return WorkerLook(rank, Phase.RUNNING, stopped=stopped, started_at=started_at)
+        output_at = _output_at(path, started_at)
+        return WorkerLook(rank, Phase.RUNNING, stopped=stopped, started_at=started_at, output_at=output_at)
     if lives:
         return WorkerLook(rank, Phase.STARTING, step=_read_step(path), stopped=stopped)
     if started:
@@ -115,6 +117,19 @@ def _read_start(path: str) -> tuple[bool, float | None]:
         return (True, _time(started["at"])) if started is not None else (False, None)
     except (durable.Unreadable, KeyError, ValueError):
         return True, None
+
+
+def _output_at(path: str, started_at: float | None) -> float | None:
+    """When the log was last written to, or what came was counted as thrown away because it is full."""
+    times = [] if started_at is None else [started_at]
+    for name in (layout.LOG, layout.CUT):
+        try:
+            seen = os.lstat(os.path.join(path, name))
+        except OSError:
+            continue
+        if stat.S_ISREG(seen.st_mode):
+            times.append(seen.st_mtime)
+    return max(times, default=None)
 
 
 def _read_step(path: str) -> str:

@@ -32,6 +32,7 @@ REASONS = {
     "backing_off": gettext_lazy("It is restarted after a pause, not before %(until)s."),
     "stopped_by_user": gettext_lazy("Stopped on request."),
     "queue_timeout": gettext_lazy("It has waited for its maximum waiting time of %(minutes)s min."),
+    "hung": gettext_lazy("It hung: no Worker had written anything for %(seconds)s s."),
     "max_runtime": gettext_lazy("It has run for its maximum running time of %(minutes)s min."),
     "exit_code": gettext_lazy("Worker %(rank)s failed first, with exit code %(exit_code)s."),
     "exit_code_of_signal": gettext_lazy(

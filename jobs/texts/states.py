@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from jobs.models import STATE_LABELS
 from jobs.querysets import MOST_COUNTED
@@ -50,6 +50,12 @@ PHASE_LABELS = {
     Phase.STOP: pgettext_lazy("timeline", "stop"),
 }
 
+HANG_DOES = {
+    "notify": gettext_lazy("the job goes on"),
+    "restart": gettext_lazy("this run is being ended, to be restarted"),
+    "fail": gettext_lazy("the job is being ended as failed"),
+}
+
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 EVENTS = {
@@ -61,6 +67,8 @@ EVENTS = {
     "failed": gettext_lazy("failed"),
     "stopped": gettext_lazy("stopped"),
     "restarted": gettext_lazy("restart %(restart)s of %(most)s, after a pause"),
+    "hang_suspected": gettext_lazy("suspected to hang: no output for %(seconds)s s; the job goes on"),
+    "hang": gettext_lazy("hangs: no output for %(seconds)s s; %(does)s"),
     "stop_requested": gettext_lazy("stop requested"),
     "start_delayed": gettext_lazy("the start is delayed"),
     "worker_failed": gettext_lazy("Worker %(rank)s failed first; the others are being ended"),
@@ -69,14 +77,15 @@ EVENTS = {
 
 def event_text(code: str, data: Mapping[str, Any]) -> str:
     """What happened, with the reason where there is one."""
+    if code == "hang":
+        data = {**data, "does": HANG_DOES[data["action"]]}
     text = filled(EVENTS, code, data)
     reason, restarts = data.get("reason"), data.get("restarts_used_up")
     if reason:
         told = {"event": text, "reason": reason_text(reason["code"], reason["data"])}
         text = pgettext("what happened and why", "%(event)s: %(reason)s") % told
     if restarts:
-        used_up = ngettext("Its restart was used up.", "All %(n)s restarts were used up.", restarts)
-        text = f"{text} {used_up % {'n': restarts}}"
+        text = f"{text} " + _("All restarts were used up: %(n)s.") % {"n": restarts}
     return text
 
 

@@ -24,15 +24,15 @@ TEMPLATES = Path(settings.BASE_DIR) / "templates"
 PROMISED = {
     "compute": "job-type resource-type pool occupancy queue spec worker-count startable custom-gpus rdma",
     "environment": "image image-missing framework injected",
-    "command": "start-command env private exit-code",
+    "command": "start-command env private preview exit-code",
     "storage": "system-disk public-data mounts path-check",
     "basics": "name create priority start-policy max-queue max-runtime stop-grace",
-    "tolerance": "auto-restart",
+    "tolerance": "auto-restart hang",
     "states": "states deploy-steps log events",
     "results": "",
     "troubleshooting": "",
     "checks": "",
-    "api": "",
+    "api": "clone",
 }
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"{%\s*include\s+\S+\s+with\s+([^%]*anchor=[^%]*)%}")
@@ -139,6 +139,8 @@ def test_limits_are_those_of_the_rules(language: str) -> None:
         limits.MOST_TAG,
         limits.MOST_GRACE_SECONDS,
         limits.MOST_RESTARTS,
+        limits.LEAST_HANG_SECONDS,
+        limits.MOST_HANG_SECONDS,
         limits.MOST_MINUTES,
         settings.API_TOKEN_DAYS,
         settings.DATA_UPLOAD_MAX_MEMORY_SIZE // kib**2,

@@ -101,3 +101,23 @@ def test_a_command_that_always_fails_ends_as_failed(runs, settings):
     job = runs.ended(runs.make("kill -9 $$", auto_restart=True, max_restarts=1))
     assert (job.state, job.attempt, job.reason["code"]) == ("failed", 2, "signal")
     assert job.events.last().data["restarts_used_up"] == 1
+
+
+def test_a_command_that_falls_silent_is_restarted(runs, settings):
+    settings.RESTART_PAUSE_SECONDS = 0.05
+    command = 'echo "attempt $TRAINYARD_ATTEMPT"; [ "$TRAINYARD_ATTEMPT" = 2 ] || sleep 300'
+    asked = {"auto_restart": True, "hang_detection": True, "stop_grace_seconds": 0}
+    job = runs.make(command, **asked)
+    Job.objects.update(hang_seconds=1)
+    runs.ended(job)
+    assert (job.state, job.attempt, job.restarts) == ("succeeded", 2, 1)
+    told = [code for code in runs.codes(job) if code in ("hang_suspected", "hang", "restarted")]
+    assert told == ["hang_suspected", "hang", "restarted"]
+
+
+def test_a_command_that_goes_on_writing_never_hangs(runs):
+    command = "for i in $(seq 30); do echo $i; sleep 0.1; done"
+    job = runs.make(command, hang_detection=True, hang_action="fail")
+    Job.objects.update(hang_seconds=2)
+    assert runs.ended(job).state == "succeeded"
+    assert "hang_suspected" not in runs.codes(job)

@@ -4,7 +4,7 @@ import pytest
 
 from engines.base import Fault, Phase, WorkerLook
 from jobs.states import State
-from runs.verdict import FAIL_FAST_GRACE_S, Standing, judge, restart_pause
+from runs.verdict import FAIL_FAST_GRACE_S, HangRule, Standing, judge, restart_pause
 
 
 def absent(rank):
@@ -207,3 +207,73 @@ def test_what_another_attempt_may_do_better(look, asked, restartable):
 @pytest.mark.parametrize(("number", "seconds"), [(1, 10), (2, 20), (3, 40), (5, 160), (6, 300), (10, 300)])
 def test_the_pause_before_a_restart_doubles_up_to_a_bound(number, seconds):
     assert restart_pause(number, first_s=10, longest_s=300) == seconds
+
+
+def heard(rank, at):
+    return WorkerLook(rank, Phase.RUNNING, started_at=1.0, output_at=at)
+
+
+def rule(action="notify", **told):
+    return HangRule(seconds=30, action=action, **told)
+
+
+@pytest.mark.parametrize(
+    ("looks", "told", "suspected", "hung"),
+    [
+        ([heard(0, 70.1)], {}, None, None),
+        ([heard(0, 70.0)], {}, 70.0, None),
+        ([heard(0, 40.0)], {}, 40.0, 40.0),
+        # one Worker that writes is enough
+        ([heard(0, 10.0), heard(1, 99.0)], {}, None, None),
+        ([heard(0, 10.0), exited(1, at=80.0)], {}, None, None),
+        # told once for each silence, whatever a database does to fractions
+        ([heard(0, 70.0)], {"suspected": 70.0000004}, None, None),
+        ([heard(0, 40.0)], {"suspected": 40.0}, None, 40.0),
+        ([heard(0, 40.0)], {"suspected": 40.0, "hung": 40.0}, None, None),
+        ([heard(0, 65.0)], {"suspected": 30.0, "hung": 30.0}, 65.0, None),
+        # who has not begun, and an engine that does not know, say nothing
+        ([heard(0, 10.0), starting(1)], {}, None, None),
+        ([heard(0, 10.0), running(1)], {}, None, None),
+    ],
+)
+def test_silence_is_suspect_first_and_a_hang_after_twice_the_time(looks, told, suspected, hung):
+    said = verdict(*looks, now=100.0, hang=rule(**told))
+    assert (said.suspected, said.hung, said.stop, said.end) == (suspected, hung, None, None)
+
+
+def test_without_detection_silence_means_nothing():
+    assert verdict(heard(0, 1.0), now=1e9).hung is None
+
+
+def test_a_hang_of_which_is_only_told_ends_nothing():
+    assert verdict(heard(0, 20.0), now=100.0, hang=rule(hung=20.0)).stop is None
+
+
+@pytest.mark.parametrize(("action", "restartable"), [("restart", True), ("fail", False)])
+def test_a_hang_that_is_acted_on_ends_as_failed(action, restartable):
+    hang = rule(action, hung=20.0)
+    assert verdict(heard(0, 20.0), exited(1), now=100.0, hang=hang).stop == 30
+    end = verdict(killed(0, 15, at=101.0, stopped=True), exited(1), now=102.0, hang=hang)
+    assert (end.end, end.reason.code, end.reason.data) == (State.FAILED, "hung", {"seconds": 60})
+    assert end.restartable is restartable
+
+
+@pytest.mark.parametrize(
+    ("looks", "more", "end", "reason"),
+    [
+        ([exited(0, 3, at=79.0), killed(1, at=82.0, stopped=True)], {}, "failed", "exit_code"),
+        ([exited(0, 0, at=85.0)], {}, "succeeded", None),
+        ([killed(0, at=95.0, stopped=True)], {"stop_requested_at": 90.0}, "stopped", "stopped_by_user"),
+        (
+            [killed(0, at=95.0, stopped=True)],
+            LIMIT,
+            "stopped",
+            "max_runtime",
+        ),
+        ([killed(0, at=95.0, stopped=True)], LIMIT | {"max_runtime_s": 90}, "failed", "hung"),
+    ],
+)
+def test_what_an_end_around_a_hang_is(looks, more, end, reason):
+    said = verdict(*looks, now=100.0, hang=rule("restart", hung=20.0), **more)
+    assert (said.end, said.reason and said.reason.code) == (State(end), reason)
+    assert said.restartable is (reason in ("exit_code", "hung"))

@@ -1,0 +1,122 @@
+"""Hang detection: what is told of silence, once each, and what is done about it."""
+
+import time
+
+import pytest
+
+from engines.base import Phase, WorkerLook
+from jobs.models import Attempt, Job
+from jobs.scheduling import queue_cycle
+from jobs.services import job_stop
+from runs import watching
+from tests.factories import make_job, make_pool
+from tests.runs.stand_in import START, attend, codes, exited
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def place(user):
+    """Makes a job whose silence is suspect after 100 s, and places it."""
+    pool = make_pool(user.memberships.get().team)
+
+    def make(**fields):
+        job = make_job(user, pool, **{"hang_detection": True, "hang_timeout_seconds": 100} | fields)
+        queue_cycle(pool.pk)
+        job.refresh_from_db()
+        return job
+
+    return make
+
+
+def silent(seconds, rank=0):
+    return WorkerLook(rank, Phase.RUNNING, started_at=START, output_at=time.time() - seconds)
+
+
+@pytest.mark.parametrize(
+    ("fields", "does"),
+    [
+        ({}, "notify"),
+        ({"auto_restart": True}, "restart"),
+        ({"auto_restart": True, "hang_action": "fail"}, "fail"),
+        ({"hang_detection": False}, ""),
+    ],
+)
+def test_what_is_done_is_settled_when_the_job_is_created(place, fields, does):
+    job = place(**fields)
+    assert (job.hang_action, job.hang_seconds) == (does, 100 if does else None)
+
+
+def test_each_grade_of_each_silence_is_told_once(engine, place):
+    job = place()
+    first = silent(150)
+    attend(engine, job, silent(1))
+    assert "hang_suspected" not in codes(job)
+    attend(engine, job, first)
+    attend(engine, job, first)
+    assert (codes(job).count("hang_suspected"), codes(job).count("hang")) == (1, 0)
+    second = silent(250)
+    Attempt.objects.update(suspected_at=None)
+    attend(engine, job, second)
+    attend(engine, job, second)
+    assert (codes(job).count("hang_suspected"), codes(job).count("hang")) == (2, 1)
+    assert job.events.get(code="hang").data == {"seconds": 200, "action": "notify"}
+    attend(engine, job, silent(120))
+    assert (codes(job).count("hang_suspected"), codes(job).count("hang")) == (3, 1)
+    assert (job.state, engine.stops) == ("running", [])
+
+
+def test_what_is_told_already_costs_nothing_more(engine, place, django_assert_num_queries):
+    job = place()
+    attend(engine, job, silent(250))
+    with django_assert_num_queries(3) as seen:
+        watching.attend()
+    assert not any('"request"' in query["sql"] for query in seen.captured_queries)
+
+
+def test_one_that_hangs_is_restarted(engine, place):
+    job = place(auto_restart=True, max_restarts=1, stop_grace_seconds=7)
+    attend(engine, job, silent(250))
+    assert job.events.last().data == {"seconds": 200, "action": "restart"}
+    attend(engine, job, silent(1))  # what it writes now comes too late
+    assert {grace for _, grace in engine.stops} == {7}
+    attend(engine, job, exited(code=143, stopped=True))
+    assert (job.state, job.restarts) == ("queued", 1)
+    assert job.events.last().data["reason"] == {"code": "hung", "data": {"seconds": 200}}
+
+
+def test_when_its_restarts_are_used_up_it_fails(engine, place):
+    job = place(auto_restart=True, max_restarts=1)
+    Job.objects.update(restarts=1)
+    attend(engine, job, silent(250))
+    attend(engine, job, silent(250))
+    attend(engine, job, exited(code=143, stopped=True))
+    assert (job.state, job.reason["code"]) == ("failed", "hung")
+    assert job.events.last().data["restarts_used_up"] == 1
+
+
+def test_one_that_is_to_fail_is_not_restarted(engine, place):
+    job = place(auto_restart=True, max_restarts=3, hang_action="fail")
+    attend(engine, job, silent(250))
+    attend(engine, job, silent(250))
+    attend(engine, job, exited(code=143, stopped=True))
+    assert (job.state, job.reason["code"], job.restarts) == ("failed", "hung", 0)
+    assert "restarts_used_up" not in job.events.last().data
+
+
+def test_a_stop_beats_the_restart_of_a_hang(engine, place, user):
+    job = place(auto_restart=True)
+    attend(engine, job, silent(250))
+    job_stop(job=job, actor=user)
+    attend(engine, job, silent(250))
+    attend(engine, job, exited(code=143, stopped=True))
+    assert (job.state, job.reason["code"]) == ("stopped", "stopped_by_user")
+
+
+def test_the_events_say_what_happens(engine, place, user, client):
+    client.force_login(user)
+    job = place(hang_action="fail")
+    attend(engine, job, silent(250))
+    page = client.get(f"/jobs/{job.key}/").content.decode()
+    assert "Suspected to hang: no output for 100 s; the job goes on" in page
+    assert "Hangs: no output for 200 s; the job is being ended as failed" in page
