@@ -115,7 +115,9 @@ def _as_text(data: Data) -> Data:
 
 
 def _as_rows(data: Data, text: str) -> Data:
-    variables, findings = ([], [None]) if _too_long(text) else parse_text(text)
+    if _too_long(text):
+        return data
+    variables, findings = parse_text(text)
     if findings or len(variables) > limits.MOST_VARIABLES:
         return data
     new = _with_rows(data, [*(VariableRow(v.name, v.value or "") for v in variables), *_rows(data)])
