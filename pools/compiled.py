@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 from django.db import connection, models
 
 Argument = int | datetime
-_FIRST_MARK = 2**40  # stands for a number while the text is made; no constant of a query is as large
-_LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)  # and this, or a little before, for a moment
+_FIRST_MARKS = (
+    30_000,
+    31_000,
+)  # stand for numbers while the text is made; any column of numbers can hold them
+_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)  # so many days later stand for moments
 
 
 class _Text(NamedTuple):
@@ -48,20 +51,31 @@ class Compiled:
 
 
 def _compile(build: Callable[..., models.QuerySet[Any, Any]], arguments: Sequence[Argument]) -> _Text:
-    marks = [
-        _LAST_MOMENT - timedelta(days=at) if isinstance(argument, datetime) else _FIRST_MARK + at
-        for at, argument in enumerate(arguments)
-    ]
-    compiler = build(*marks).query.get_compiler(connection=connection)
-    sql, values = compiler.as_sql()
-    places = {_adapted(mark): at for at, mark in enumerate(marks)}
+    """Made twice, with other marks each time: what differs is an argument, and all else a constant."""
+    (compiler, sql, values), (_compiler, _sql, others) = (
+        _made(build, [_mark(argument, first + at) for at, argument in enumerate(arguments)])
+        for first in _FIRST_MARKS
+    )
+    places = {_adapted(_mark(argument, _FIRST_MARKS[0] + at)): at for at, argument in enumerate(arguments)}
     columns = [column for column, *_rest in compiler.select]
     converters = compiler.get_converters(columns)
     return _Text(
         sql,
-        tuple((value, places.get(value)) for value in values),
+        tuple(
+            (None, places[one]) if one != other else (one, None)
+            for one, other in zip(values, others, strict=True)
+        ),
         tuple((at, tuple(found), column) for at, (found, column) in converters.items()),
     )
+
+
+def _made(build: Callable[..., models.QuerySet[Any, Any]], marks: Sequence[Argument]) -> tuple[Any, str, Any]:
+    compiler = build(*marks).query.get_compiler(connection=connection)
+    return (compiler, *compiler.as_sql())
+
+
+def _mark(argument: Argument, number: int) -> Argument:
+    return _MOMENT + timedelta(days=number) if isinstance(argument, datetime) else number
 
 
 def _adapted(argument: Argument) -> Any:

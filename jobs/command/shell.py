@@ -14,6 +14,8 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 MOST_ANALYSED = 16 * 2**10  # bytes
+MOST_OPEN = 256  # brackets that are never closed
+MOST_PIPES = 1024
 _BASH = Language(tree_sitter_bash.language())
 
 
@@ -46,11 +48,16 @@ class Script:
 
 @lru_cache(maxsize=64)
 def parsed(text: str) -> Script | None:
-    """The tree of a text; None if it is longer than what is analysed."""
+    """The tree of a text; None if it is more than what is analysed."""
     data = text.encode(errors="surrogatepass")
-    if len(data) > MOST_ANALYSED:
+    if len(data) > MOST_ANALYSED or _costly(data):
         return None
     return Script(text, data, Parser(_BASH).parse(data).root_node)
+
+
+def _costly(data: bytes) -> bool:
+    """Whether the text is of the kind that costs the parser the square of its length."""
+    return data.count(b"(") - data.count(b")") > MOST_OPEN or data.count(b"|") > MOST_PIPES
 
 
 def walk(node: Node) -> Iterator[Node]:
