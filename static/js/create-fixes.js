@@ -75,7 +75,7 @@
   const lineFor = (entry, label, notes) => {
     const line = document.getElementById("fix-done").content.firstElementChild.cloneNode(true);
     line.querySelector("b").textContent = label;
-    if (notes) notes.after(line);
+    if (notes) notes.before(line); // where it stays when the notes below become fewer
     else form.querySelector(".ty-confirm").prepend(line);
     line.querySelector("button").addEventListener("click", () => undo(entry));
     return line;
@@ -102,7 +102,9 @@
     const notes = button.closest(".ty-field-notes"); // the note itself may be gone once its field changed
     const entry = apply(button.dataset);
     if (!entry) {
-      button.parentElement.querySelector(".ty-fix-refused").hidden = false;
+      const refused = button.parentElement.querySelector(".ty-fix-refused");
+      refused.textContent = said.dataset.refused;
+      refused.hidden = false;
       announce("refused");
       choices.dispatchEvent(new Event("refresh"));
       return;

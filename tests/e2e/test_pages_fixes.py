@@ -1,4 +1,4 @@
-"""Check results in the browser: fixes shown, made and undone; where a result leads; what is not certain yet."""
+"""Check results in the browser: fixes shown, made and undone; where a result leads; what is not certain."""
 
 from __future__ import annotations
 
@@ -130,6 +130,26 @@ def test_a_text_that_changed_meanwhile_is_left_alone(
         expect(page.locator("#fix-said")).to_contain_text("What was there has changed meanwhile")
     else:
         expect(command).to_have_value("a\nmore")
+
+
+def test_lines_are_put_in_replaced_and_taken_away_wherever_they_stand(page: Page) -> None:
+    command = page.locator("#id_command")
+    for before, line, after in (
+        ("sleep 9\ndate", 1, "date"),
+        ("date\nsleep 9", 2, "date"),
+        ("sleep 9", 1, ""),
+        ("date\n\nsleep 9\n", 3, "date\n\n"),
+        ("\n\na || true", 3, "\n\na"),
+        ("\na | tee b", 1, "set -o pipefail\n\na | tee b"),
+    ):
+        command.fill("date")
+        expect(at_field(page)).to_have_count(0)
+        command.fill(before)
+        expect(at_field(page).locator("button")).to_have_attribute("data-line", str(line))
+        settle(page, at_field(page))
+        expect(command).to_have_value(after)
+        undo_of(page.locator(".ty-code")).click()
+        expect(command).to_have_value(before)
 
 
 @pytest.mark.parametrize(
