@@ -1,4 +1,4 @@
-"""A form is tried in the browser, with a real engine: its card says how that goes, and the form stays as it is."""
+"""A form is tried in the browser, with a real engine: a card tells how that goes, the form stays as it is."""
 
 from __future__ import annotations
 

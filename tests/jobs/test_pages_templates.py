@@ -87,7 +87,7 @@ def test_who_is_signed_out_gets_none(client: Client, page: Page, pool: Pool) -> 
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"worker_count": "1"}, "the one Worker, once"),
+        ({"worker_count": "1"}, "1 Worker, once"),
         ({"worker_count": "4"}, "each of the 4 Workers, once"),
         ({"custom": "on", "custom_gpus": "17"}, "each of the 3 Workers, once"),
         ({"worker_count": "?"}, "each Worker, once"),
