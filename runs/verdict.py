@@ -9,10 +9,10 @@ from typing import Any
 
 from engines.base import Phase, WorkerLook
 from jobs.findings import Reason
+from jobs.rules.limits import HUNG_AFTER
 from jobs.states import State
 
 FAIL_FAST_GRACE_S = 5.0
-HUNG_AFTER = 2  # times the silence that is suspect
 _SAME_S = 0.001  # times that differ by less are one: some were stored in between
 # What another attempt may get over; a missing mount or image, say, would be missing again at once.
 RESTARTABLE = frozenset({"exit_code", "signal", "worker_lost", "disk_full"})
@@ -75,7 +75,8 @@ class Standing:
             return limit if over else Cut(asked, State.STOPPED, Reason("stopped_by_user"))
         if not any(look.stopped or look.phase in ALIVE for look in self.looks):
             return None
-        due = [cut for cut in (limit, self.hang and self.hang.cut) if cut is not None and cut.at <= self.now]
+        hung = None if self.hang is None else self.hang.cut
+        due = [cut for cut in (limit, hung) if cut is not None and cut.at <= self.now]
         return min(due, key=lambda cut: cut.at, default=None)
 
     @property

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from threading import Lock
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -23,13 +24,14 @@ from engines.base import Engine, EngineError, Phase, WorkerLook
 from jobs.findings import Reason
 from jobs.lifecycle import event, move, restart
 from jobs.models import Attempt, Job, Worker
+from jobs.rules.limits import HUNG_AFTER
 from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
 from pools.services import pool_lock
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
 from runs.trouble import start_failed
-from runs.verdict import HUNG_AFTER, HangRule, Standing, Verdict, judge, restart_pause
+from runs.verdict import HangRule, Standing, Verdict, judge, restart_pause
 
 logger = logging.getLogger(__name__)
 
@@ -244,11 +246,11 @@ def _record_silence(job: Job, attempt: Attempt, verdict: Verdict) -> None:
     """Tells of a silence once in each grade, whoever sees it first."""
     seconds = job.hang_seconds or 0
     _tell_silence(attempt, "suspected_at", verdict.suspected, "hang_suspected", seconds=seconds)
-    told = {"seconds": HUNG_AFTER * seconds, "action": job.hang_action}
-    _tell_silence(attempt, "hung_at", verdict.hung, "hang", **told)
+    hang: dict[str, Any] = {"seconds": HUNG_AFTER * seconds, "action": job.hang_action}
+    _tell_silence(attempt, "hung_at", verdict.hung, "hang", **hang)
 
 
-def _tell_silence(attempt: Attempt, column: str, since: float | None, code: str, **told: object) -> None:
+def _tell_silence(attempt: Attempt, column: str, since: float | None, code: str, **told: Any) -> None:
     if since is None:
         return
     with transaction.atomic():

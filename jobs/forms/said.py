@@ -10,7 +10,7 @@ from jobs.facts import Facts
 from jobs.forms.job import JobForm
 from jobs.spec import JobSpec
 from jobs.states import Framework
-from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, gpus_text
+from jobs.texts import FRAMEWORK_LABELS, HANG_ACTION_LABELS, PRIORITY_LABELS, gpus_text
 
 BETWEEN = " · "
 
@@ -24,8 +24,18 @@ def said_of(form: JobForm, spec: JobSpec, facts: Facts, judged: Estimate) -> dic
         "command": _command(spec),
         "storage": pgettext("between entries", ", ").join(m.mount_path for m in spec.mounts),
         "basics": spec.name.strip(),
+        "tolerance": _tolerance(spec),
         "advanced": _advanced(spec),
     }
+
+
+def _tolerance(spec: JobSpec) -> str:
+    restarts = ngettext("%(n)s restart at most", "%(n)s restarts at most", spec.max_restarts)
+    hang = HANG_ACTION_LABELS.get(spec.hang_does, "")
+    return _joined(
+        restarts % {"n": spec.max_restarts} if spec.auto_restart else "",
+        _("when it hangs: %(action)s") % {"action": hang} if spec.hang_detection else "",
+    )
 
 
 def _advanced(spec: JobSpec) -> str:

@@ -108,6 +108,8 @@ def _new(offer: Offer) -> Values:
         "mount_volume": [str(grant.volume_id) for grant in suggested],
         "mount_path": [grant.volume.default_mount_path for grant in suggested],
         "priority": [Priority.NORMAL.label_code],
+        "max_restarts": ["1"],
+        "hang_timeout_seconds": ["1800"],
         "start_policy": ["queue"],
         "stop_grace_seconds": ["30"],
         "token": [str(uuid4())],

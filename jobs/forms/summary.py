@@ -19,7 +19,7 @@ from jobs.forms.taking_over import Offered, offered_of
 from jobs.neighbours import with_alternatives
 from jobs.services import job_landed
 from jobs.spec import JobSpec
-from jobs.texts import finding_text, reason_text, split_text
+from jobs.texts import finding_text, hang_rule, reason_text, restart_rule, split_text
 
 REFUSED_FOR_GOOD = ("never_fits", "over_quota")
 SHOWN_NOTES = 3
@@ -45,6 +45,7 @@ class Summary:
     landing: tuple[WorkerPlace, ...]
     waiting_jobs: int | None
     said: dict[str, str]
+    rules: dict[str, str]
     drawn: Drawn | None
     points: tuple[ShownPoint, ...]
     ranks: RankPreview
@@ -130,6 +131,7 @@ def summary_of(form: JobForm) -> Summary:
         landing=tuple(w for w in judged.workers if w.node) if outlook == Outlook.NOW else (),
         waiting_jobs=sum(w.jobs for w in facts.waiting) if facts.pool else None,
         said=said_of(form, asked, facts, judged) | {"checklist": said_of_points(points)},
+        rules={"restart": restart_rule(asked), "hang": hang_rule(asked)},
         drawn=drawn_of([t.id for t in form.offer.teams], spec, facts, lands=outlook == Outlook.NOW),
         points=points,
         ranks=ranks_of(asked, judged),

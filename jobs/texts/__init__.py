@@ -26,6 +26,7 @@ from jobs.texts.states import (
     state_label,
     step_label,
 )
+from jobs.texts.tolerance import hang_rule, restart_rule
 from jobs.texts.variables import INJECTED, injected_text
 
 __all__ = [
@@ -51,10 +52,12 @@ __all__ = [
     "finding_text",
     "following_text",
     "gpus_text",
+    "hang_rule",
     "injected_text",
     "moved_text",
     "promise_broken_text",
     "reason_text",
+    "restart_rule",
     "shape_text",
     "split_text",
     "state_label",

@@ -18,7 +18,14 @@ from jobs.models import Job
 from jobs.private import private_read
 from jobs.services import job_stop, may_stop
 from jobs.spec import EnvVar, JobSpec
-from jobs.texts import FRAMEWORK_LABELS, PRIORITY_LABELS, duration_forms, finding_text
+from jobs.texts import (
+    FRAMEWORK_LABELS,
+    HANG_ACTION_LABELS,
+    PRIORITY_LABELS,
+    START_POLICY_LABELS,
+    duration_forms,
+    finding_text,
+)
 from jobs.views.parts import rendered
 from jobs.views.standing import events_shown, jobs_shown, log_rank, standing, workers_shown
 from teams.models import User
@@ -107,6 +114,8 @@ def _asked(job: Job, user: User) -> dict[str, Any]:
         "frozen": job.frozen,
         "framework": FRAMEWORK_LABELS.get(spec.framework, spec.framework),  # type: ignore[call-overload]
         "priority": PRIORITY_LABELS.get(spec.priority, spec.priority),
+        "start_policy": START_POLICY_LABELS.get(spec.start_policy, spec.start_policy),
+        "hang_action": HANG_ACTION_LABELS.get(spec.hang_does, spec.hang_does),
         "command_lines": len(spec.command.splitlines()),
         "env": _env(job, spec, user),
         "tags": [tag.name for tag in job.tags.order_by("pk")],
