@@ -17,6 +17,8 @@ from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
 from jobs.reading import request_read
 from jobs.rules import check, normal_path
+from jobs.rules.limits import MOST_VARIABLE_NAME
+from jobs.rules.startup import ENV_NAME
 from jobs.spec import JobSpec
 from pools.hints import send
 from pools.models import Pool
@@ -121,14 +123,17 @@ def _of_request(spec: JobSpec) -> Iterator[PathAsked]:
     if spec.public_data:
         yield PathAsked(PUBLIC_DATA, ("public_data",))
     for named in absolute_paths(spec.command, spec.env):
-        if named.whole:
+        if named.whole and is_proper(named.path):
             yield PathAsked(named.path, (_origin(named.field, spec),))
 
 
 def _origin(field: str, spec: JobSpec) -> str:
     """A variable is told by its name: its number says nothing once the form has changed."""
     head, _dot, rest = field.partition(".")
-    return f"env.{spec.env[int(rest.partition('.')[0])].name}" if head == "env" else head
+    if head != "env":
+        return head
+    name = spec.env[int(rest.partition(".")[0])].name
+    return f"env.{name}" if ENV_NAME.match(name) and len(name) <= MOST_VARIABLE_NAME else head
 
 
 def _unfit(

@@ -53,6 +53,7 @@ ORIGINS = {
     "public_data": pgettext_lazy("of a path", "public data"),
     "command": pgettext_lazy("of a path", "start command"),
     "tensorboard_dir": gettext_lazy("log directory"),
+    "env": pgettext_lazy("of a path", "environment variable"),
     "paths": gettext_lazy("asked for"),
 }
 

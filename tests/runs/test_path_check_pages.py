@@ -245,6 +245,23 @@ class TestRest:
         assert [(e["code"], e["attr"]) for e in answer.json()["errors"]] == [(code, attr)]
         assert not PathCheck.objects.exists()
 
+    @pytest.mark.parametrize(
+        "odd",
+        [
+            {"command": "cat /mnt/public/汉 /mnt/public/a\0b"},
+            {
+                "env": [
+                    {"name": "A\0", "value": "/mnt/public/x"},
+                    {"name": "x" * 300, "value": "/mnt/public/y"},
+                ]
+            },
+        ],
+    )
+    def test_odd_texts_are_no_trouble(self, api, alice, body, odd):
+        key = api(alice).post(API, body | odd).json()["id"]
+        assert "\0" not in str(PathCheck.objects.get().asked)
+        assert api(alice).get(f"{API}{key}/").status_code == 200
+
     def test_private_values_are_neither_looked_at_nor_kept(self, api, alice, body):
         secret = {"name": "KEY", "value": "/mnt/public/secret", "private": True}
         api(alice).post(API, body | {"env": [secret]})
