@@ -73,6 +73,10 @@ def test_look_create_and_change(page: Page, volume: Volume) -> None:
     expect(changed).to_be_visible()
     page.fill("[name=mount_path]", "/mnt/public")
     expect(changed).to_be_hidden()
+    page.fill("[name=env_value] >> nth=0", "/mnt/public/in")
+    expect(changed).to_be_visible()
+    page.fill("[name=env_value] >> nth=0", "")
+    expect(changed).to_be_hidden()
     page.fill("#id_name", "another name")
     expect(changed).to_be_hidden()
 
