@@ -16,12 +16,12 @@ MOST_KEPT = 512  # parts, of all people and pools together
 
 
 @register.simple_tag
-def kept(name: str, **values: Hashable) -> SafeString:
-    """The template `name` with these values and nothing else: no request, no person, no clock.
+def kept(template_name: str, /, **values: Hashable) -> SafeString:
+    """The template with these values and nothing else: no request, no person, no clock.
 
     TypeError for a value that cannot be compared as a whole.
     """
-    return _made(name, get_language() or "", tuple(values.items()))
+    return _made(template_name, get_language() or "", tuple(values.items()))
 
 
 @lru_cache(maxsize=MOST_KEPT)

@@ -20,6 +20,12 @@ from teams.models import User
 from teams.pages import plain_id
 
 Values = MultiValueDict[str, Any]
+NOTED = (  # the fields that have a place for notes beside them
+    *("team", "pool", "spec", "worker_count", "custom_gpus", "flavor", "rdma", "image", "framework"),
+    *("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "hang_action"),
+    *("command", "env_text", "env", "public_data", "mounts", "name", "description", "tags"),
+    *("priority", "start_policy", "max_queue_minutes", "max_runtime_minutes", "stop_grace_seconds"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,16 @@ class Settled:
     def moved(self) -> bool:
         """Whether the page shows what another team or pool offers."""
         return self.team_changed or self.pool_changed
+
+    @property
+    def noted(self) -> list[str]:
+        """The fields whose notes are drawn by themselves: those of parts that are drawn anew stand there."""
+        drawn = {
+            "team": self.team_changed or len(self.form.offer.teams) < 2,
+            "pool": self.team_changed,
+            "rdma": self.rdma_changed,
+        } | dict.fromkeys(("spec", "flavor", "image", "public_data", "mounts"), self.moved)
+        return [name for name in NOTED if not drawn.get(name)]
 
     @property
     def anything(self) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
-from jobs.estimate import Estimate, WorkerPlace, estimate
+from jobs.estimate import Estimate, QueuePlace, WorkerPlace, estimate
 from jobs.findings import Finding, Level
 from jobs.forms.job import JobForm
 from jobs.forms.nodes import Drawn, drawn_of
@@ -34,12 +36,28 @@ class Outlook(StrEnum):
     WRONG = "wrong"  # a rule is broken
 
 
+class Numbers(NamedTuple):
+    """GPUs, but for `startable` and `wanted`, which count in `unit`; None: not known yet."""
+
+    total: int | None
+    formula: str
+    startable: int | None
+    wanted: int | None
+    unit: str
+    idle: int | None
+    of_pool: int | None
+    queue: QueuePlace | None
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
+    """`beside` has the notes that were found by the field at which they stand."""
+
     outlook: Outlook
     reason: str
     estimate: Estimate
     found: tuple[Note, ...]
+    beside: Mapping[str, tuple[Note, ...]]
     missing: tuple[Note, ...]
     total_of_pool: int | None
     landing: tuple[WorkerPlace, ...]
@@ -92,12 +110,18 @@ class Summary:
         return dict(Counter(note.look for note in self.notes))
 
     @property
-    def beside(self) -> dict[str, list[Note]]:
-        """The notes by the field at which they stand."""
-        found: dict[str, list[Note]] = {}
-        for note in self.found:
-            found.setdefault(note.field, []).append(note)
-        return found
+    def numbers(self) -> Numbers:
+        judged = self.estimate
+        return Numbers(
+            total=judged.total_gpus,
+            formula=self.formula,
+            startable=judged.startable,
+            wanted=judged.wanted,
+            unit=judged.unit,
+            idle=judged.idle_gpus,
+            of_pool=self.total_of_pool,
+            queue=judged.queue,
+        )
 
     @property
     def promise(self) -> str:
@@ -121,11 +145,13 @@ def summary_of(form: JobForm) -> Summary:
     missing = _missing(form, asked, found)
     outlook, reason = _outlook(judged, wrong, waits=spec.start_policy == "queue")
     points = points_of(form, judged, facts)
+    notes = in_order([*wrong, *missing] if form.after_refusal else wrong)
     return Summary(
         outlook=outlook,
         reason=reason,
         estimate=judged,
-        found=tuple(in_order([*wrong, *missing] if form.after_refusal else wrong)),
+        found=tuple(notes),
+        beside=_beside(notes),
         missing=() if form.after_refusal else missing,
         total_of_pool=form.offer.total_gpus,
         landing=tuple(w for w in judged.workers if w.node) if outlook == Outlook.NOW else (),
@@ -138,6 +164,13 @@ def summary_of(form: JobForm) -> Summary:
         alternatives=offered_of(judged.alternatives),
         split=_split(asked),
     )
+
+
+def _beside(notes: Iterable[Note]) -> dict[str, tuple[Note, ...]]:
+    found: dict[str, list[Note]] = {}
+    for note in notes:
+        found.setdefault(note.field, []).append(note)
+    return {field: tuple(of_field) for field, of_field in found.items()}
 
 
 def _split(asked: JobSpec) -> str:

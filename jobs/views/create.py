@@ -201,6 +201,7 @@ def estimate(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=401)  # whoever looks at the form is signed out
     settled = settle(signed_in(request), request.POST)
     context = _shown(settled.form) | {"live": True, "settled": settled, "followed": settled.said}
+    context["noted"] = [(name, context["summary"].beside.get(name, ())) for name in settled.noted]
     body = render_to_string("jobs/create/live.html", context)
     seen = "" if settled.anything else digest(body)
     if seen and request.POST.get("seen") == seen:
@@ -209,7 +210,8 @@ def estimate(request: HttpRequest) -> HttpResponse:
 
 
 def _shown(form: JobForm) -> dict[str, Any]:
-    return {"form": form, "offer": form.offer, "summary": summary_of(form)}
+    wanted = form.job_spec().workers_wanted
+    return {"form": form, "offer": form.offer, "summary": summary_of(form), "wanted": wanted}
 
 
 @part
