@@ -10,21 +10,13 @@ from django.utils import timezone
 
 from images.models import Image
 from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
-from jobs.reading import Access, access_read, facts_read, image_in_zone, pool_read
+from jobs.reading import Access, access_read, facts_read, pool_read
 from jobs.spec import JobSpec
 from pools.capacity import custom_startable, startable
 from pools.models import Pool
 from pools.reading import PoolNumbers
 from storage.models import VolumeGrant
 from teams.models import User
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenImages:
-    """How many images of the team are not listed, and why."""
-
-    not_for_jobs: int
-    other_zone: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +53,6 @@ class Offer:
     @cached_property
     def images(self) -> Sequence[Image]:
         return _images(self.team, self.pool) if self.team and self.pool else ()
-
-    @cached_property
-    def hidden_images(self) -> HiddenImages:
-        """Those that somebody may look for in vain."""
-        if not self.team or not self.pool:
-            return HiddenImages(0, 0)
-        rows = Image.objects.for_team(self.team).annotate(here=image_in_zone(self.pool.zone))
-        found = [("job" in services, here) for services, here in rows.values_list("services", "here")]
-        return HiddenImages(
-            not_for_jobs=sum(not for_jobs for for_jobs, _here in found),
-            other_zone=sum(for_jobs and not here for for_jobs, here in found),
-        )
 
     @cached_property
     def volumes(self) -> Sequence[VolumeGrant]:
