@@ -8,9 +8,10 @@ from typing import Any
 from django.utils.translation import gettext_lazy
 
 from jobs.texts.advice import ADVICE
+from jobs.texts.exits import EXITS, IN_SCRIPT
 from jobs.texts.filling import filled
 
-FINDINGS = ADVICE | {
+FINDINGS = ADVICE | EXITS | {
     "required": gettext_lazy("This field is required."),
     "invalid_choice": gettext_lazy("This is not one of the choices."),
     "out_of_range": gettext_lazy("Must be from %(least)s to %(most)s."),
@@ -97,4 +98,6 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
     """The sentence of a check result; the code itself if it has none (a test looks for those)."""
     if code == "too_long":
         return str(TOO_LONG[data["unit"]]) % data
+    if "script" in data:
+        return str(IN_SCRIPT) % {"line": 1, **data, "text": filled(FINDINGS, code, data)}
     return filled(FINDINGS, code, data)
