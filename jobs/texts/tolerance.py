@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from jobs.rules.limits import HUNG_AFTER
 from jobs.spec import JobSpec
-from jobs.texts.states import duration_text
+from jobs.texts.states import HOUR, MINUTE
 
 HANG_LEADS_TO = {
     "notify": gettext_lazy("there is an event, and the job goes on."),
@@ -23,8 +23,8 @@ def restart_rule(spec: JobSpec) -> str:
     }
     told = {
         "times": times,
-        "first": duration_text(int(settings.RESTART_PAUSE_SECONDS)),
-        "longest": duration_text(int(settings.LONGEST_RESTART_PAUSE_SECONDS)),
+        "first": _span(settings.RESTART_PAUSE_SECONDS),
+        "longest": _span(settings.LONGEST_RESTART_PAUSE_SECONDS),
     }
     return (
         _(
@@ -36,10 +36,19 @@ def restart_rule(spec: JobSpec) -> str:
     )
 
 
+def _span(seconds: float) -> str:
+    """A length of time in the largest unit that holds it whole."""
+    if seconds >= HOUR and not seconds % HOUR:
+        return pgettext("length of time", "%(n)s h") % {"n": int(seconds // HOUR)}
+    if seconds >= MINUTE and not seconds % MINUTE:
+        return pgettext("length of time", "%(n)s min") % {"n": int(seconds // MINUTE)}
+    return pgettext("length of time", "%(n)s s") % {"n": f"{seconds:g}"}
+
+
 def hang_rule(spec: JobSpec) -> str:
     told = {
-        "suspect": duration_text(spec.hang_timeout_seconds),
-        "hung": duration_text(HUNG_AFTER * spec.hang_timeout_seconds),
+        "suspect": _span(spec.hang_timeout_seconds),
+        "hung": _span(HUNG_AFTER * spec.hang_timeout_seconds),
         "then": HANG_LEADS_TO.get(spec.hang_does, ""),
     }
     return (

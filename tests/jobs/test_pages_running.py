@@ -83,12 +83,13 @@ def test_what_lies_under_a_switch_that_is_off_is_not_looked_at(client, page, poo
     [
         ({"max_restarts": "3"}, "rule-restart", "at most 3 times"),
         ({"max_restarts": "1"}, "rule-restart", "at most 1 time."),
-        ({}, "rule-restart", "The pause before is 10 s, then twice as long each time, up to 5 m 0 s."),
+        ({}, "rule-restart", "The pause before is 10 s, then twice as long each time, up to 5 min."),
         (
             {"hang_timeout_seconds": "90"},
             "rule-hang",
-            "for 1 m 30 s: an event, the job goes on. For 3 m 0 s:",
+            "for 90 s: an event, the job goes on. For 3 min:",
         ),
+        ({}, "rule-hang", "for 30 min: an event, the job goes on. For 1 h:"),
         ({"hang_action": ""}, "rule-hang", "the job is restarted"),
         ({"hang_action": "notify"}, "rule-hang", "there is an event, and the job goes on."),
         ({"hang_action": "fail"}, "rule-hang", "the job ends as failed."),
