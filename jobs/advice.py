@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from jobs.command.exits import exit_findings
 from jobs.command.launching import launch_findings
 from jobs.command.places import place_findings
 from jobs.command.secrets import secret_findings
@@ -23,6 +24,7 @@ MOST_OF_A_CODE = 5  # more of the same say no more
 def advise(spec: JobSpec, facts: Facts, shape: Shape | None) -> list[Finding]:
     """Warnings and hints about the start command and what surrounds it; `shape` None: not known yet."""
     told = (
+        *exit_findings(spec.command),
         *launch_findings(spec, shape),
         *step_findings(spec, shape),
         *variable_findings(spec, shape),
