@@ -116,9 +116,10 @@ def _life(job: Job, attempts: Sequence[Attempt]) -> Life:
 
 
 def _lasting(job: Job, life: Life, now: datetime) -> Lasting | None:
-    """How long the job has run; None before its command ran."""
-    began = life.runs[-1].started_at if life.runs and job.state != State.QUEUED else None
-    return Lasting.of(began, job.ended_at, now) if began else None
+    """How long the job has run, in its last run; None before its command ran."""
+    if not life.runs or job.state == State.QUEUED or life.runs[-1].started_at is None:
+        return None
+    return Lasting.of(life.runs[-1].started_at, life.runs[-1].ended_at or job.ended_at, now)
 
 
 def _phases(job: Job, life: Life, now: datetime, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:

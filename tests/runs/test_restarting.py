@@ -14,6 +14,7 @@ from jobs.states import State
 from pools.models import Hold
 from runs.launching import attempt_key
 from tests.factories import make_job, make_pool, make_spec
+from tests.jobs.pages import Page
 from tests.runs.stand_in import attend, codes, exited, running
 
 pytestmark = pytest.mark.django_db
@@ -225,6 +226,15 @@ def test_the_page_and_rest_tell_of_restarts(engine, place, user, client, api):
     assert "run 2 (restart 1/3)" in page
     assert f'href="/jobs/{job.key}/workers/0/log/?attempt=1"' in page
     assert api(user).get(f"/api/v1/jobs/{job.key}/").json()["restarts"] == 1
+
+
+def test_a_pause_that_was_stopped_is_no_running_time(engine, place, user, client):
+    client.force_login(user)
+    job = place()
+    attend(engine, job, exited(code=3))  # ran for 5 s, long ago
+    job_stop(job=job, actor=user)
+    head = Page(client.get(f"/jobs/{job.key}/")).by_id("live-head").text
+    assert "5 s" in " ".join(head.split())
 
 
 def test_waiting_counts_from_the_restart(engine, place, user, api):
