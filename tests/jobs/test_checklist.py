@@ -64,7 +64,7 @@ def told(point: Point) -> tuple[str, str]:
         ("outputs", {"command": "python t.py"}, ATTENTION, "no_mounts"),
         ("failure", {"command": "python t.py"}, OK, "failure_shows"),
         ("failure", {"command": ""}, LATER, "no_command"),
-        ("failure", {"command": "if python t.py; then"}, HAND, "not_understood"),
+        ("failure", {"command": "python t.py && ("}, HAND, "not_understood"),
         ("failure", {"command": ": " + "x" * 2**15}, HAND, "not_understood"),
         ("distributed", {}, OK, "alone"),
         ("distributed", {"worker_count": 2}, ATTENTION, "no_framework"),
