@@ -98,7 +98,7 @@ class Summary:
 
     @property
     def errors(self) -> int:
-        return sum(note.look == Level.ERROR for note in self.found)
+        return sum(note.look == Level.ERROR for note in self.notes)
 
     @property
     def warnings(self) -> int:

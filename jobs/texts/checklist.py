@@ -25,7 +25,7 @@ TITLES = {
 }
 
 POINTS = {
-    "no_spec": gettext_lazy("Choose a resource pool and a Worker spec first."),
+    "no_spec": gettext_lazy("Choose a Worker spec first."),
     "no_image": gettext_lazy("Choose an image first."),
     "no_command": gettext_lazy("Fill in the start command first."),
     "depends": gettext_lazy("Depends on what is mounted below."),
@@ -36,7 +36,9 @@ POINTS = {
     "one_worker": gettext_lazy("One Worker: nothing to divide."),
     "together": gettext_lazy("%(workers)s, %(framework)s."),
     "offered": gettext_lazy("%(image)s is offered here. Packages missing in it show in a trial run."),
-    "on_volume": gettext_lazy("%(path)s lies on storage that every Worker sees."),
+    "on_volume": gettext_lazy(
+        "%(path)s lies below a mounted volume, which every Worker sees; the path check tells whether it is there."
+    ),
     "no_code_path": gettext_lazy(
         "The command names no path on a volume. Do all Workers find code and data there?"
     ),

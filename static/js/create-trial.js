@@ -28,6 +28,14 @@
     htmx.ajax("GET", address, { target: place(), swap: "outerHTML", source: place() });
   };
   form.addEventListener("restored", ask);
+  // A trial that succeeded answers the question in the list before the button.
+  document.addEventListener("htmx:afterSettle", () => {
+    const box = form.querySelector("input[name=confirmed][value=trial]");
+    if (!box || box.checked || place()?.dataset.state !== "succeeded" || place().dataset.told) return;
+    place().dataset.told = "yes";
+    box.checked = true;
+    box.dispatchEvent(new Event("change", { bubbles: true }));
+  });
   document.addEventListener("DOMContentLoaded", () => {
     if (form.dataset.start === "typed") ask(); // the form came back with an answer
   });
