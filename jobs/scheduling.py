@@ -113,7 +113,9 @@ def _classes(waiting: Sequence[WaitingFacts], flavors: Iterable[Flavor]) -> list
             key = (w.flavor, w.priority, w.team, w.shape.worker_gpus, w.shape.total_gpus)
             ids = eligible_jobs(**dict(zip(CLASS_FIELDS, key, strict=True)))
             jobs = list(ids.values_list("pk", flat=True)[:most])
-        classes.append(WaitingClass(w.flavor, w.priority, w.team, w.shape, jobs, cut=w.jobs > len(jobs)))
+        classes.append(
+            WaitingClass(w.flavor, w.priority, w.team, w.shape, jobs, cut=w.jobs - w.later > len(jobs))
+        )
     return classes
 
 

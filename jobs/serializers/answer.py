@@ -145,10 +145,7 @@ class FailureSerializer(serializers.Serializer[Any]):
 
 LATER_NAMES = ("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "start_policy")
 LATER_FIELDS = {
-    field.name: field.default
-    for field in dataclasses.fields(JobSpec)
-    if field.name
-    in ("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "start_policy")
+    field.name: field.default for field in dataclasses.fields(JobSpec) if field.name in LATER_NAMES
 }
 
 
