@@ -27,7 +27,9 @@ _KNOWN_FORMS = re.compile(
     r"glpat-[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}"
     r")(?![A-Za-z0-9_-])"
 )
-_IN_ADDRESS = re.compile(r"([a-z][a-z0-9+]*)://[^\s/:@'\"$]+:([^\s/:@'\"${}]{3,})@([\w.-]+)")
+_IN_ADDRESS = re.compile(  # each part is bounded, and starts where no other can: else the time is the square
+    r"(?<![a-z0-9+])([a-z][a-z0-9+]{0,30})://[^\s/:@'\"$]{1,255}:([^\s/:@'\"${}]{3,1024})@([\w.-]{1,255})"
+)
 _PASSWORD = re.compile(r"(password|passwd|passphrase|secret)\Z", re.IGNORECASE)
 _TOKEN = re.compile(r"(_|-|\A|api|access|secret|auth)(token|key)\Z", re.IGNORECASE)
 _NO_VALUE = re.compile(

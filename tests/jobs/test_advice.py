@@ -1,12 +1,14 @@
 """Second looks at a request: secrets, variables set twice, and the steps around the training."""
 
+import time
 from dataclasses import replace
 
 import pytest
 from django.utils import translation
 
 from jobs.advice import advise
-from jobs.command.secrets import secret_findings
+from jobs.command.secrets import in_command, secret_findings
+from jobs.command.shell import MOST_ANALYSED
 from jobs.command.steps import step_findings
 from jobs.command.variables import variable_findings
 from jobs.estimate import estimate
@@ -105,6 +107,32 @@ def test_what_only_looks_like_a_secret(command):
 def test_secrets_in_variables(variable, said):
     found = secrets("true", EnvVar("A", "1"), variable)
     assert [(f.code, f.field) for f in found] == ([("secret_in_clear", "env.1.value")] if said else [])
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a",
+        "1a",
+        "a+",
+        "a://",
+        "a://b",
+        "a://b:",
+        "a://b:ccc",
+        "a://b:ccc@",
+        "sk-",
+        "sk-a/",
+        "+sk-a",
+        "eyJa",
+        "gh",
+    ],
+)
+@pytest.mark.parametrize("head", ["", "a://", "a://b:", "sk-", "eyJ"])
+def test_no_text_takes_the_square_of_its_length(head, piece):
+    text = (head + piece * MOST_ANALYSED)[:MOST_ANALYSED]
+    started = time.process_time()
+    in_command(text)
+    assert time.process_time() - started < 1  # some take ten times as long by the square
 
 
 def test_no_secret_is_in_what_is_stored_about_it():
@@ -330,6 +358,7 @@ wget https://a/b
 python3 train.py --output /root/a --token {HUGGING}
 ls; cd /infini-data/a
 mkdir -p /infini-data/b
+cd /mnt/pubic
 torchrun --nproc_per_node=16 --nnodes=$WORLD_SIZE t.py
 torchrun --nproc_per_node=$WORLD_SIZE --nnodes=3 --node_rank=0 --master_addr=a --master_port=29500 t.py
 torchrun --standalone t.py > /mnt/public/log
