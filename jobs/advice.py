@@ -9,9 +9,9 @@ from collections import Counter
 
 from jobs.command.exits import exit_findings
 from jobs.command.launching import launch_findings
-from jobs.command.places import place_findings
 from jobs.command.secrets import secret_findings
 from jobs.command.steps import step_findings
+from jobs.command.unmounted import path_findings
 from jobs.command.variables import variable_findings
 from jobs.facts import Facts
 from jobs.findings import Finding
@@ -29,7 +29,7 @@ def advise(spec: JobSpec, facts: Facts, shape: Shape | None) -> list[Finding]:
         *step_findings(spec, shape),
         *variable_findings(spec, shape),
         *secret_findings(spec),
-        *place_findings(spec, facts),
+        *path_findings(spec, facts),
     )
     seen: Counter[str] = Counter()
     kept = []

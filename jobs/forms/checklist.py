@@ -16,7 +16,7 @@ from jobs.command.paths import NamedPath, Use, absolute_paths, public_variables
 from jobs.command.places import PUBLIC_DATA, within
 from jobs.command.reading import Reading, reading
 from jobs.environment import INJECTED_BY_FRAMEWORK
-from jobs.estimate import Estimate
+from jobs.estimate import Estimate, beyond_bounds
 from jobs.facts import Facts
 from jobs.findings import Finding, Level
 from jobs.spec import JobSpec
@@ -80,6 +80,8 @@ class _Case:
         for finding in self.unsure:
             if wanted(finding):
                 yield Point(code, Standing.LATER, "depends", field=field)
+        for finding in filter(beyond_bounds, self.judged.findings):  # nothing was looked for
+            yield Point(code, Standing.ATTENTION, field=finding.field, finding=finding)
 
     def of_command(self, code: str, wanted: Callable[[Finding], bool], field: str) -> Iterator[Point]:
         """The same, of a point that nothing can be said of without a command."""
@@ -164,8 +166,7 @@ def _outputs(case: _Case) -> Point:
 def _failure(case: _Case) -> Point:
     for point in case.of_command("failure", _hides_a_failure, "command"):
         return point
-    read = case.read
-    if read is None or read.broken:
+    if any(f.code in NOT_CHECKED_TO_ITS_END for f in case.judged.findings):
         return Point("failure", Standing.HAND, "not_understood", field="command")
     return Point("failure", Standing.OK, "failure_shows")
 
@@ -209,7 +210,7 @@ def _trial(_case: _Case) -> Point:
 
 def _not_there(finding: Finding) -> bool:
     """A path that is only read is lost before it is found; one that is written is another point."""
-    return finding.code == "public_data_off" or (finding.code == "path_lost" and finding.level == Level.HINT)
+    return finding.code in NOT_THERE or (finding.code == "path_lost" and finding.level == Level.HINT)
 
 
 def _loses(finding: Finding) -> bool:
@@ -240,6 +241,8 @@ MISLAUNCHES = frozenset(
         "injected_overwritten",
     }
 )
+NOT_CHECKED_TO_ITS_END = frozenset({"command_syntax", "command_too_long_to_check"})
 STARTS_ANEW = frozenset({"no_resume"})
+NOT_THERE = frozenset({"public_data_off", "path_not_mounted"})
 
 POINTS = (_resources, _workers, _image, _code, _outputs, _failure, _distributed, _resume, _trial)

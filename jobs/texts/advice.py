@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy
 
+DID_YOU_MEAN = gettext_lazy("%(text)s Did you mean %(near)s?")
+
 ADVICE = {
     "path_lost": gettext_lazy(
         "%(path)s is on no mounted volume: it holds only what the image brings, "
         "and what is written there is lost when the job ends."
     ),
+    "path_not_mounted": gettext_lazy("%(path)s is on no mounted volume."),
     "path_read_only": gettext_lazy("%(path)s can only be read; write to a mounted volume that is writable."),
     "public_data_off": gettext_lazy("%(path)s is there only if public data is on."),
     "nproc_not_gpus": gettext_lazy("Starts %(given)s processes, but each Worker has %(gpus)s GPUs."),

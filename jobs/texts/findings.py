@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
-from jobs.texts.advice import ADVICE
+from jobs.texts.advice import ADVICE, DID_YOU_MEAN
 from jobs.texts.exits import EXITS, IN_SCRIPT
 from jobs.texts.filling import filled
 
@@ -98,6 +98,8 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
     """The sentence of a check result; the code itself if it has none (a test looks for those)."""
     if code == "too_long":
         return str(TOO_LONG[data["unit"]]) % data
+    if code == "path_not_mounted" and "near" in data:
+        return str(DID_YOU_MEAN) % {**data, "text": filled(FINDINGS, code, data)}
     if "script" in data:
         return str(IN_SCRIPT) % {"line": 1, **data, "text": filled(FINDINGS, code, data)}
     return filled(FINDINGS, code, data)

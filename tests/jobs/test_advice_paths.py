@@ -2,7 +2,8 @@
 
 import pytest
 
-from jobs.command.places import place_findings
+from jobs.command.paths import MOST_PATHS, absolute_paths
+from jobs.command.unmounted import path_findings
 from jobs.facts import VolumeFacts
 from jobs.findings import Fix, Level
 from jobs.spec import EnvVar, MountSpec
@@ -20,7 +21,7 @@ MOUNTS = (MountSpec(1, "/mnt/public/"), MountSpec(2, "/mnt/sets"))
 
 def found(command="true", *, env=(), **fields):
     request = spec(command=command, env=env, **({"mounts": MOUNTS} | fields))
-    return list(place_findings(request, WORLD))
+    return list(path_findings(request, WORLD))
 
 
 @pytest.mark.parametrize(
@@ -58,11 +59,11 @@ def test_what_is_written_off_the_volumes_is_lost(command, path):
 @pytest.mark.parametrize(
     ("command", "path"),
     [
-        ("cd /mnt/pubic/project\npython train.py", "/mnt/pubic/project"),
-        ("python /mnt/code/train.py", "/mnt/code/train.py"),
+        ("mkdir /mnt/code/x; cd /mnt/code/x", "/mnt/code/x"),
+        ("cd /home/someone/project; ls", "/home/someone/project"),
         ("python train.py --data /data/imagenet", "/data/imagenet"),
         ("python train.py --place /workspace/x", "/workspace/x"),
-        ("cd /mnt/a/b; ls /mnt/a/c; cat /mnt/a/d", "/mnt/a/b"),
+        ("ls; cat /mnt/a/c; cat /mnt/a/d", "/mnt/a/c"),
     ],
 )
 def test_a_path_that_may_not_be_there_is_a_hint(command, path):
@@ -161,7 +162,7 @@ def test_public_data_that_is_switched_off_can_be_switched_on():
 
 def test_public_data_is_offered_only_where_the_zone_has_it():
     request = spec(command="ls; cd /infini-data/x", mounts=MOUNTS)
-    (one,) = place_findings(request, facts())
+    (one,) = path_findings(request, facts())
     assert (one.code, one.fix) == ("public_data_off", None)
 
 
@@ -196,3 +197,106 @@ def test_private_values_are_not_looked_at():
 
 def test_many_lost_paths_are_said_a_few_times():
     assert len(found("\n".join(f"python t.py --output /out{i}" for i in range(50)))) == 5
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "near", "line"),
+    [
+        ("cd /mnt/pubic/project\npython train.py", "/mnt/pubic", "/mnt/public", "cd /mnt/public/project"),
+        ("cd /mnt/pubic", "/mnt/pubic", "/mnt/public", "cd /mnt/public"),
+        ("cd /mnt/Public/p || exit 1", "/mnt/Public", "/mnt/public", "cd /mnt/public/p || exit 1"),
+        ("cd /nmt/public/p && ls", "/nmt/public", "/mnt/public", "cd /mnt/public/p && ls"),
+        ("set -e\npushd /mnt/set/a", "/mnt/set", "/mnt/sets", "pushd /mnt/sets/a"),
+        (
+            "python -u /mnt/pubic/x.py --lr 1",
+            "/mnt/pubic",
+            "/mnt/public",
+            "python -u /mnt/public/x.py --lr 1",
+        ),
+        ("exec bash -e /mnt/pubic/run.sh", "/mnt/pubic", "/mnt/public", "exec bash -e /mnt/public/run.sh"),
+        (
+            "torchrun --nnodes 1 /mnt/pubic/t.py",
+            "/mnt/pubic",
+            "/mnt/public",
+            "torchrun --nnodes 1 /mnt/public/t.py",
+        ),
+        ("/mnt/pubic/run.sh", "/mnt/pubic", "/mnt/public", "/mnt/public/run.sh"),
+        ("cd /data/public/p", "/data/public", "/mnt/public", "cd /mnt/public/p"),
+        ("cd /public/p", "/public", "/mnt/public", "cd /mnt/public/p"),
+        ("cd /mnt/work/p", "/mnt/work", "/mnt/public", "cd /mnt/public/p"),
+        ("D=/mnt/pubic/p\ncd $D", "/mnt/pubic", "/mnt/public", "D=/mnt/public/p"),
+        ("cd /mnt/pubic/$RUN", "/mnt/pubic", "/mnt/public", "cd /mnt/public/$RUN"),
+        ("bash -c 'cd /mnt/pubic; ls'", "/mnt/pubic", "/mnt/public", "bash -c 'cd /mnt/public; ls'"),
+        ("cd /mnt/pubic; cat /mnt/pubic/a; sh /mnt/pubic/b.sh", "/mnt/pubic", "/mnt/public", None),
+        ("python /mnt/code/train.py", "/mnt/code/train.py", None, None),
+        ("cd /data2/x; ls", "/data2/x", None, None),
+        ("cd /mnt/a/b; ls /mnt/a/c; cat /mnt/a/d", "/mnt/a/b", None, None),
+    ],
+)
+def test_a_folder_or_script_on_no_volume(command, path, near, line):
+    (one,) = found(command)
+    assert (one.code, one.level, one.leans_on) == ("path_not_mounted", Level.WARNING, "mounts")
+    assert (one.data["path"], one.data.get("near")) == (path, near)
+    assert (one.fix.new if one.fix else None) == line
+
+
+NEEDED_AND_THERE = """
+cd /mnt/public/project; python train.py
+cd /mnt/public/../sets
+cd /mnt; ls
+cd /mnt/public
+cd /
+cd
+cd -
+cd "$PROJECT"
+cd $ROOT/pubic
+cd /opt/pubic && python train.py
+cd /workspace/public; python train.py
+cd /app; python /app/main.py
+python /usr/lib/tool.py
+cd /root/public; bash /tmp/run.sh
+cd /code; python /project/train.py
+bash /home/ubuntu/run.sh
+cd /infini-data/x; ls
+git clone https://example.com/a /mnt/pubic; cd /mnt/pubic
+git clone https://example.com/a /code/a; cd /code/a
+ln -s /mnt/public /public; cd /public
+mount -t nfs host:/x /mnt/pubic; python /mnt/pubic/x.py
+[ -d /mnt/pubic ] && cd /mnt/pubic
+if [ -d /mnt/pubic ]; then cd /mnt/pubic; fi
+test -d /mnt/pubic && cd /mnt/pubic
+cd /mnt/pubic 2>/dev/null
+cd /mnt/pubic || cd /mnt/public
+for d in /mnt/pubic /mnt/public; do cd $d; done
+python -m tool
+python -c 'x' /mnt/pubic/x.py
+echo cd /mnt/pubic
+# cd /mnt/pubic
+tar -xf /mnt/sets/a.tar -C /scratch && cd /scratch
+tar -xf /mnt/sets/a.tar --directory=/data; cd /data/a
+"""
+
+
+@pytest.mark.parametrize("command", NEEDED_AND_THERE.strip().split("\n"))
+def test_a_folder_or_script_that_may_well_be_there(command):
+    public = "infini" in command
+    assert [one for one in found(command, public_data=public) if one.code == "path_not_mounted"] == []
+
+
+def test_without_any_volume_that_is_said_instead():
+    assert "path_not_mounted" not in {one.code for one in found("cd /mnt/public/x", mounts=())}
+
+
+def test_numbers_and_single_letters_are_no_slips():
+    mounts = (MountSpec(1, "/mnt/data1"), MountSpec(2, "/mnt/a"))
+    assert [one.data.get("near") for one in found("cd /mnt/data2", mounts=mounts)] == [None]
+    assert [one.data.get("near") for one in found("cd /mnt/b", mounts=mounts)] == [None]
+
+
+def test_the_paths_of_command_and_variables_are_bounded_together():
+    """250 KiB of variables are allowed, and each path is held against each that the command saves."""
+    lists = tuple(EnvVar(f"A{n}", ":".join(f"/q{n}/{i}" for i in range(400))) for n in range(64))
+    command = "\n".join(f"cat /mnt/public/{i}" for i in range(300))
+    named = absolute_paths(command, lists)
+    assert len(named) == MOST_PATHS
+    assert [path.line for path in named] == [*range(1, 301), *[0] * (MOST_PATHS - 300)]

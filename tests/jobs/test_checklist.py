@@ -10,7 +10,15 @@ from django.utils.translation import override
 
 from jobs.estimate import estimate
 from jobs.findings import Finding, Level
-from jobs.forms.checklist import MISLAUNCHES, POINTS, STARTS_ANEW, UNEVEN, Point, checklist
+from jobs.forms.checklist import (
+    MISLAUNCHES,
+    NOT_CHECKED_TO_ITS_END,
+    POINTS,
+    STARTS_ANEW,
+    UNEVEN,
+    Point,
+    checklist,
+)
 from jobs.forms.points import HELP
 from jobs.spec import EnvVar, MountSpec
 from jobs.texts.checklist import POINTS as SENTENCES
@@ -66,6 +74,11 @@ def told(point: Point) -> tuple[str, str]:
         ("failure", {"command": ""}, LATER, "no_command"),
         ("failure", {"command": "python t.py && ("}, HAND, "not_understood"),
         ("failure", {"command": ": " + "x" * 2**15}, HAND, "not_understood"),
+        ("failure", {"command": "if true; then\npython t.py"}, HAND, "not_understood"),
+        ("failure", {"command": "f() { a.py; b.py; c.py; }\n" + "f\n" * 3000}, HAND, "not_understood"),
+        ("failure", {"command": "python t.py <<EOF &\n1\nEOF\nwait $!"}, OK, "failure_shows"),
+        ("failure", {"mounts": MNT * 65}, ATTENTION, "too_many"),  # no second look was taken
+        ("resume", {"mounts": MNT * 65, "auto_restart": True}, ATTENTION, "too_many"),
         ("distributed", {}, OK, "alone"),
         ("distributed", {"worker_count": 2}, ATTENTION, "no_framework"),
         (
@@ -88,7 +101,8 @@ def told(point: Point) -> tuple[str, str]:
         ),
         ("distributed", {"command": "torchrun --nproc_per_node=8 t.py"}, ATTENTION, "nproc_not_gpus"),
         ("distributed", {"worker_count": 2, "framework": "pytorch_ddp", "command": ""}, LATER, "no_command"),
-        ("code", {"command": "python /mnt/other/t.py", "mounts": MNT}, ATTENTION, "path_lost"),
+        ("code", {"command": "python /mnt/other/t.py", "mounts": MNT}, ATTENTION, "path_not_mounted"),
+        ("code", {"command": "cat /mnt/other/t.py", "mounts": MNT}, ATTENTION, "path_lost"),
         ("outputs", {"command": "python t.py --output_dir /root/o", "mounts": MNT}, ATTENTION, "path_lost"),
         ("outputs", {"command": "mkdir /mnt/data/o", "mounts": READ_ONLY}, ATTENTION, "path_read_only"),
         ("resume", {}, HAND, "not_restarted"),
@@ -138,7 +152,7 @@ def test_every_point_has_its_words_and_its_help() -> None:
 
 
 def test_the_findings_that_decide_exist() -> None:
-    named = UNEVEN | MISLAUNCHES | STARTS_ANEW
+    named = UNEVEN | MISLAUNCHES | STARTS_ANEW | NOT_CHECKED_TO_ITS_END
     assert sorted(named - set(FINDINGS)) == []
 
 
