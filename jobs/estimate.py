@@ -108,7 +108,9 @@ def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
     reason = None
     if pool and flavor and shape:
         reason = _reason(spec, facts, pool, flavor, shape)
-    findings = [*check(spec, facts), *advise(spec, facts, shape), *_never(spec, shape, flavor, facts)]
+    checked = check(spec, facts)
+    advice = [] if any(map(beyond_bounds, checked)) else advise(spec, facts, shape)
+    findings = [*checked, *advice, *_never(spec, shape, flavor, facts)]
     valid = not any(f.level == Level.ERROR for f in findings)
     starts_now = valid and reason is None
     common, by_rank = preview(spec, shape, ranks)
@@ -233,6 +235,12 @@ def _never(spec: JobSpec, shape: Shape | None, flavor: FlavorFacts | None, facts
     quota = facts.pool.quotas.get(spec.team or 0)
     if quota and quota.limit is not None and shape.total_gpus > quota.limit:
         yield Finding("over_quota", field, data={"limit": quota.limit, "wanted": shape.total_gpus})
+
+
+def beyond_bounds(finding: Finding) -> bool:
+    """Whether it refuses so much of what second looks go through that none are taken."""
+    of_advice = finding.field.partition(".")[0] in ("command", "env", "mounts")
+    return of_advice and finding.code in ("too_many", "too_long")
 
 
 def startable_of(spec: JobSpec, flavor: FlavorFacts | None, shape: Shape | None) -> int | None:

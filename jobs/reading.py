@@ -9,11 +9,9 @@ from functools import cache
 from typing import Any
 
 from django.db.models import (
-    BooleanField,
     Case,
     Count,
     Exists,
-    ExpressionWrapper,
     F,
     FilteredRelation,
     OuterRef,
@@ -41,8 +39,11 @@ from jobs.facts import (
 from jobs.lifecycle import RESTARTED
 from jobs.models import Job, JobEvent, PrivateValue, WaitingTotal
 from jobs.rules import flavor_of, spec_of
+from jobs.rules.limits import MOST_MOUNTS
+from jobs.rules.private import runs_the_same
 from jobs.spec import MOST_WORKERS, JobSpec, is_job_key
 from jobs.states import State
+from jobs.vault import readable
 from pools.capacity import Shape
 from pools.compiled import Compiled
 from pools.models import Discipline, Flavor, Grant, Node, Pool, WorkerSpec
@@ -113,7 +114,7 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
         image=image_read(spec.image, team.id, pool) if team and spec.image is not None else None,
         volumes=volumes_read(team.id, spec) if team and spec.mounts else {},
         waiting=waiting_read(pool.id) if pool else (),
-        sources=sources_read(spec, user),
+        sources=sources_read(spec, user, pool.zone if pool else None),
     )
 
 
@@ -255,24 +256,39 @@ _VOLUMES = Compiled(_volumes)
 
 
 def volumes_read(team_id: int, spec: JobSpec) -> dict[int, VolumeFacts]:
-    """Of the volumes that are to be mounted, those that the team may mount."""
+    """Of the volumes that are to be mounted, those that the team may mount; none of more mounts than there
+    may be, which are refused, as a text would be kept for every number of them."""
+    if len(spec.mounts) > MOST_MOUNTS:
+        return {}
     wanted = sorted({mount.volume for mount in spec.mounts})
     return {row[0]: VolumeFacts(*row) for row in _VOLUMES.rows(team_id, *wanted)}
 
 
-def sources_read(spec: JobSpec, user: User) -> dict[str, SourceFacts]:
-    """The jobs from which private values are to be taken; asks nothing where none are."""
+def sources_read(spec: JobSpec, user: User, zone: int | None) -> dict[str, SourceFacts]:
+    """The jobs from which private values are to be taken; asks nothing where none are. `zone` is that of the
+    pool asked for: in another one the same paths may hold something else."""
     keys = {v.from_job for v in spec.env if v.from_job and is_job_key(v.from_job)}
     if not keys:
         return {}
-    same = Q(job__team=spec.team, job__image=spec.image, job__request__command=spec.command)
-    values = PrivateValue.objects.filter(job__in=Job.objects.for_user(user), job__key__in=keys)
-    rows = values.annotate(same=ExpressionWrapper(same, BooleanField()))
     unchanged: dict[str, bool] = {}
     owners: dict[str, dict[str, int]] = {}
-    for key, unchanged[key], name, owner in rows.values_list("job__key", "same", "name", "owner"):
+    lost: dict[str, set[str]] = {}
+    for key, request, place, name, owner, ciphertext in _source_rows(keys, user):
+        if request is not None:
+            same_zone = zone is None or zone == place
+            unchanged[key] = same_zone and runs_the_same(spec, JobSpec.from_json(request), key)
         owners.setdefault(key, {})[name] = owner
-    return {key: SourceFacts(same, owners[key]) for key, same in unchanged.items()}
+        lost.setdefault(key, set()).update(() if readable(ciphertext) else (name,))
+    return {key: SourceFacts(unchanged[key], owners[key], lost[key]) for key in owners}
+
+
+def _source_rows(keys: Collection[str], user: User) -> QuerySet[PrivateValue, Any]:
+    """A row for each private value; the request, which may be long, is in one row of each job."""
+    first = PrivateValue.objects.filter(job=OuterRef("job")).order_by("name").values("pk")[:1]
+    values = PrivateValue.objects.filter(job__in=Job.objects.for_user(user), job__key__in=keys)
+    return values.annotate(request=Case(When(pk=Subquery(first), then=F("job__request")))).values_list(
+        "job__key", "request", "job__pool__zone", "name", "owner", "ciphertext"
+    )
 
 
 CLASS_FIELDS = ("flavor", "priority", "team", "worker_gpus", "total_gpus")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain, islice
 
 from jobs.command.reading import SHELLS, Reading, reading
 from jobs.command.simple import Assignment, Command, names
@@ -54,14 +55,16 @@ def paths_named(spec: JobSpec) -> tuple[str, ...]:
 
 
 def absolute_paths(command: str, env: Iterable[EnvVar]) -> tuple[NamedPath, ...]:
-    """The paths of the command, then those of the variables; nothing of a command too long to be analysed."""
+    """The paths of the command, then those of the variables, MOST_PATHS in all; nothing of a command too long
+    to be analysed."""
     listed = tuple(env)
     read = reading(command, public_variables(listed))
-    found = list(of_reading(read)) if read else []
-    for i, variable in enumerate(listed):
-        if not variable.private and variable.value is not None:
-            found += _of_variable(f"env.{i}.value", variable.name, variable.value)
-    return tuple(found)
+    of_variables = chain.from_iterable(
+        _of_variable(f"env.{i}.value", variable.name, variable.value)
+        for i, variable in enumerate(listed)
+        if not variable.private and variable.value is not None
+    )
+    return tuple(islice(chain(of_reading(read) if read else (), of_variables), MOST_PATHS))
 
 
 @lru_cache(maxsize=32)

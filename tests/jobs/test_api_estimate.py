@@ -1,9 +1,14 @@
 """REST: what would happen to a request, and what it waits for."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Job
+from jobs.reading import volumes_read
+from jobs.rules.limits import MOST_MOUNTS
 from jobs.scheduling import queue_cycle
+from jobs.spec import MountSpec
 from tests.factories import (
     make_image,
     make_pool,
@@ -12,6 +17,7 @@ from tests.factories import (
     worker_spec,
 )
 from tests.jobs.answers import errors, made
+from tests.jobs.value_facts import spec
 
 pytestmark = pytest.mark.django_db
 
@@ -82,6 +88,14 @@ def test_absurd_numbers_cost_nothing(client, body, extra):
     assert estimate.status_code == 200
     assert estimate.json()["valid"] is False
     errors(client.post(JOBS, body | extra))
+
+
+@pytest.mark.parametrize(("more", "asked"), [(0, 1), (1, 0)])
+def test_volumes_are_read_for_as_many_mounts_as_there_may_be(team, more, asked):
+    mounts = tuple(MountSpec(2**40 + n, f"/mnt/{n}") for n in range(MOST_MOUNTS + more))
+    with CaptureQueriesContext(connection) as queries:
+        assert volumes_read(team.pk, spec(mounts=mounts)) == {}
+    assert len(queries) == asked
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,14 @@ import pytest
 from jobs.environment import DEFAULT_MASTER_PORT
 from jobs.estimate import estimate, landed
 from jobs.facts import QuotaFacts, WaitingFacts
-from jobs.spec import EnvVar
+from jobs.rules.limits import (
+    MOST_COMMAND_BYTES,
+    MOST_MOUNTS,
+    MOST_NAME,
+    MOST_VALUE_BYTES,
+    MOST_VARIABLES,
+)
+from jobs.spec import EnvVar, MountSpec
 from pools.capacity import Shape
 from pools.placement import IdleNode
 from tests.jobs.value_facts import FLAVOR, NOW, TEAM, facts, flavor, pool, spec
@@ -160,3 +167,21 @@ def test_absurd_counts_cost_nothing():
     judged = estimate(spec(worker_count=2_000_000_000), facts())
     assert [f.code for f in judged.errors] == ["out_of_range"]
     assert judged.workers == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "second_looks"),
+    [
+        ({"mounts": (MountSpec(1, "/mnt/a"),) * (MOST_MOUNTS + 1)}, False),
+        ({"env": (EnvVar("A", "1"),) * (MOST_VARIABLES + 1)}, False),
+        ({"env": (EnvVar("A", "x" * (MOST_VALUE_BYTES + 1)),)}, False),
+        ({"command": "x" * (MOST_COMMAND_BYTES + 1)}, False),
+        ({"name": "x" * (MOST_NAME + 1)}, True),  # no second look goes through it
+        ({"mounts": (MountSpec(1, "/mnt/a"),) * MOST_MOUNTS}, True),
+    ],
+)
+def test_what_is_refused_for_its_size_gets_no_second_look(monkeypatch, asked, second_looks):
+    looked_at = []
+    monkeypatch.setattr("jobs.estimate.advise", lambda spec, *_: looked_at.append(spec) or [])
+    judged = estimate(spec(**asked), facts())
+    assert (bool(looked_at), judged.valid) == (second_looks, False)
