@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jobs.advice import advise
+from jobs.command.exits import exit_findings
+from jobs.command.paths import absolute_paths
+from jobs.command.secrets import in_command
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected
 from jobs.facts import Facts, FlavorFacts, PoolFacts, WaitingFacts
 from jobs.findings import Change, Finding, Level, Reason
@@ -131,6 +134,16 @@ def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
         environment_ranks=by_rank,
         findings=tuple(findings),
     )
+
+
+def read_ahead(spec: JobSpec) -> None:
+    """Does what takes long in judging a request and depends on its texts alone; `estimate` finds it kept.
+
+    For the moment before a lock is taken: a command may be so made that this takes seconds.
+    """
+    exit_findings(spec.command)
+    in_command(spec.command)
+    absolute_paths(spec.command, spec.env)
 
 
 def finds_room(spec: JobSpec, facts: Facts) -> bool:

@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from jobs.estimate import Promise
+from jobs.estimate import Promise, read_ahead
 from jobs.models import IdempotencyKey, Job
 from jobs.services import job_create
 from jobs.spec import JobSpec
@@ -99,6 +99,7 @@ def job_create_once(
 
     RequestRefused, WouldWait and PromiseBroken as from `job_create`; nothing is remembered then.
     """
+    read_ahead(spec)
     now, digest = timezone.now(), _digest(typed)
     with transaction.atomic():
         _expired(user, now).delete()

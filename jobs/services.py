@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from jobs.estimate import SHOWN_RANKS, Estimate, Promise, estimate, landed
+from jobs.estimate import SHOWN_RANKS, Estimate, Promise, estimate, landed, read_ahead
 from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
 from jobs.hints import jobs_due, pool_changed
@@ -72,8 +72,10 @@ def job_create(*, user: User, spec: JobSpec, promise: Promise | None = None) -> 
 
     RequestRefused if it breaks a rule, WouldWait if it cannot start at once and is not to be queued,
     PromiseBroken if it would do worse than `promise`; nothing is stored then. Judged under the pool's
-    lock, so what was promised holds until the job is in the queue.
+    lock, so what was promised holds until the job is in the queue. Who calls it in a transaction calls
+    `read_ahead` before that.
     """
+    read_ahead(spec)  # nobody is to wait for the pool meanwhile, nor on SQLite for any write
     with transaction.atomic():
         if spec.pool is not None and Pool.objects.filter(pk=spec.pool).exists():
             pool_lock(pool_id=spec.pool)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from django.db import IntegrityError, transaction
 
+from jobs.estimate import read_ahead
 from jobs.facts import PoolFacts
 from jobs.models import Job
 from jobs.querysets import JobQuerySet
@@ -45,6 +46,7 @@ def trials_of(user: User, draft: str) -> JobQuerySet:
 def trial_create(*, user: User, spec: JobSpec, draft: str) -> Job:
     """The trial of the form that is under way, else a new one. RequestRefused as from `job_create`."""
     live = trials_of(user, draft).filter(state__in=LIVE)
+    read_ahead(spec)
     try:
         with transaction.atomic():
             job: Job | None = live.first()

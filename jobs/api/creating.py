@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.answer import job_answer, refusal, visible_job
-from jobs.estimate import SHOWN_RANKS, Estimate
+from jobs.estimate import SHOWN_RANKS, Estimate, read_ahead
 from jobs.idempotency import Call, OtherBody, UnderWay, claim, give_up, settle
 from jobs.models import IdempotencyKey
 from jobs.private import private_read
@@ -108,6 +108,7 @@ def _create_once(call: Call, spec: JobSpec) -> Response:
 
 def _settled(row: IdempotencyKey, user: User, spec: JobSpec) -> dict[str, Any]:
     try:
+        read_ahead(spec)
         with transaction.atomic():
             answer = _created(user, spec)
             settle(row, status.HTTP_201_CREATED, answer | {"env": _without_private(answer["env"])})
