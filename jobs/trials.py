@@ -40,20 +40,29 @@ def trial_of(spec: JobSpec, pool: PoolFacts | None, name: str) -> JobSpec:
 def trials_of(user: User, draft: str) -> JobQuerySet:
     """The trials of a form, the latest first; none without its token."""
     jobs: JobQuerySet = Job.objects.for_user(user).filter(creator=user).exclude(draft="")
-    return jobs.filter(draft=draft).order_by("-pk")
+    return jobs.filter(draft=_kept(draft)).order_by("-pk")
 
 
-def trial_create(*, user: User, spec: JobSpec, draft: str) -> Job:
-    """The trial of the form that is under way, else a new one. RequestRefused as from `job_create`."""
-    live = trials_of(user, draft).filter(state__in=LIVE)
+def trial_create(*, user: User, spec: JobSpec, draft: str) -> tuple[Job, bool]:
+    """The trial of the form that is under way, whatever the form holds by now, else a new one; and whether it
+    is new. RequestRefused as from `job_create`."""
+    trials = trials_of(user, draft)
     read_ahead(spec)
     try:
         with transaction.atomic():
-            job: Job | None = live.first()
-            if job is None:
-                job = job_create(user=user, spec=spec)
-                Job.objects.filter(pk=job.pk).update(draft=draft)
-            return job
-    except IntegrityError:  # sent twice at a time: the database keeps the first
-        first: Job = live.get()
-        return first
+            job: Job | None = trials.filter(state__in=LIVE).first()
+            if job is not None:
+                return job, False
+            job = job_create(user=user, spec=spec)
+            Job.objects.filter(pk=job.pk).update(draft=_kept(draft))
+            return job, True
+    except IntegrityError:  # sent twice at a time: the database keeps the first, which may have ended since
+        latest: Job | None = trials.first()
+        if latest is None:
+            raise
+        return latest, False
+
+
+def _kept(draft: str) -> str:
+    """As much of a form's token as is stored."""
+    return draft[: Job.DRAFT_SIGNS]

@@ -13,14 +13,17 @@ from jobs.services import RequestRefused, job_estimate
 from jobs.trials import trial_create, trial_of
 
 
-def trial_made(form: JobForm) -> Job:
-    """RequestRefused if the form breaks a rule, or holds what cannot be understood (`form.unclear`)."""
+def trial_made(form: JobForm) -> tuple[Job, bool]:
+    """The trial, and whether it is new; see `trial_create`.
+
+    RequestRefused if the form breaks a rule, or holds what cannot be understood (`form.unclear`).
+    """
     spec = form.job_spec()
     trial = trial_of(spec, form.offer.pool, trial_name(spec.name.strip()))
     if form.unclear:
         raise RequestRefused(job_estimate(user=form.user, spec=trial).errors)
     draft = form.cleaned_data.get("token") or str(uuid4())
-    return trial_create(user=form.user, spec=trial, draft=draft[: Job.DRAFT_SIGNS])
+    return trial_create(user=form.user, spec=trial, draft=draft)
 
 
 def trial_name(name: str) -> str:

@@ -28,6 +28,7 @@ from jobs.models import Job
 from jobs.services import PromiseBroken, RequestRefused, WouldWait, job_estimate
 from jobs.texts import moved_text, promise_broken_text, would_wait_text
 from jobs.texts.templates import TEMPLATE_MENU
+from jobs.trials import MOST_MINUTES
 from teams.models import User
 from teams.pages import (
     NOT_CHANGED,
@@ -157,8 +158,11 @@ def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
 
 
 def _tried(request: HttpRequest, form: JobForm) -> HttpResponse:
-    job = trial_made(form)
-    messages.success(request, _("A trial run was created. Back leads to the form."))
+    job, first = trial_made(form)
+    if first:
+        messages.success(request, _("A trial run was created. Back leads to the form."))
+    else:
+        messages.info(request, _("The trial begun before is still under way."))
     answer = HttpResponse(status=303)
     answer["Location"] = reverse("job", args=[job.key])
     return answer
@@ -211,7 +215,13 @@ def estimate(request: HttpRequest) -> HttpResponse:
 
 def _shown(form: JobForm) -> dict[str, Any]:
     wanted = form.job_spec().workers_wanted
-    return {"form": form, "offer": form.offer, "summary": summary_of(form), "wanted": wanted}
+    return {
+        "form": form,
+        "offer": form.offer,
+        "summary": summary_of(form),
+        "wanted": wanted,
+        "trial_minutes": MOST_MINUTES,
+    }
 
 
 @part

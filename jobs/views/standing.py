@@ -18,6 +18,7 @@ from jobs.services import may_stop
 from jobs.states import DeployStep, State
 from jobs.texts import PHASE_LABELS, event_text, reason_text, state_label, step_label
 from jobs.timeline import Interval, Life, Phase, Run, timeline
+from jobs.trials import MOST_MINUTES
 from jobs.views.parts import Lasting
 from jobs.views.rows import telling_rank
 from teams.models import User
@@ -65,6 +66,7 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "waited": Lasting.of(job.waiting_since, None, now) if waiting else None,
         "may_stop": not job.finished and not job.stopping and may_stop(user=user, job=job),
         "attempt": attempts[-1] if attempts else None,
+        "trial_minutes": MOST_MINUTES,
     }
 
 

@@ -24,14 +24,15 @@ from teams.pages import NOT_CHANGED, part, signed_in
 @require_http_methods(["GET", "HEAD", "POST"])
 def trial(request: HttpRequest) -> HttpResponse:
     """The card of the form's latest trial; a POST makes one first. Nothing to swap without a trial, and while
-    the page has it as it is (`seen`)."""
+    the page has it as it is (`seen`). `earlier` is set on a card that came instead of that of a new trial."""
     user = signed_in(request)
     if request.method == "POST":
         return _made(request, user)
     latest = trials_of(user, request.GET.get("draft", "")).values_list("pk", flat=True).first()
     if latest is None:
         return HttpResponse(status=NOT_CHANGED)
-    return _card(user, latest, request.GET.get("seen", ""))
+    earlier = request.GET.get("earlier") == "1"
+    return _card(user, latest, earlier=earlier, seen=request.GET.get("seen", ""))
 
 
 def _made(request: HttpRequest, user: User) -> HttpResponse:
@@ -39,19 +40,22 @@ def _made(request: HttpRequest, user: User) -> HttpResponse:
         return HttpResponse(status=401)  # whoever looks at the form is signed out
     form = JobForm(user, request.POST)
     try:
-        return _card(user, trial_made(form).pk)
+        job, first = trial_made(form)
+        return _card(user, job.pk, earlier=not first)
     except RequestRefused as refused:
         wrong = [(form.label_of(f.field), finding_text(f.code, f.data)) for f in refused.findings]
         wrong += [(form.label_of(u.field), u.text) for u in form.unclear]
         return render(request, "jobs/create/trial_refused.html", {"wrong": wrong}, status=422)
 
 
-def _card(user: User, pk: int, seen: str = "") -> HttpResponse:
+def _card(user: User, pk: int, *, earlier: bool, seen: str = "") -> HttpResponse:
     job = jobs_shown(user).light().get(pk=pk)
-    html, version = rendered("jobs/create/trial_card.html", _context(job, user))
+    html, version = rendered("jobs/create/trial_card.html", _context(job, user) | {"earlier": earlier})
     if seen == version:
         return HttpResponse(status=NOT_CHANGED)
-    poll, _version = rendered("jobs/create/trial.html", {"trial": job, "card": html, "seen": version})
+    poll, _version = rendered(
+        "jobs/create/trial.html", {"trial": job, "card": html, "seen": version, "earlier": earlier}
+    )
     return HttpResponse(poll)
 
 

@@ -59,13 +59,22 @@ def test_a_failing_form_is_mended_by_its_trials(page: Page, console: Console) ->
     expect(log.locator("body")).to_contain_text("in jo-")
     log.close()
 
+    changed = card.get_by_text("The form has changed since")
+    expect(changed).to_be_hidden()
     page.fill("#id_command", "true")
+    expect(changed).to_be_visible()
     page.click(TRY)
     expect(card).to_contain_text("Succeeded")
+    expect(changed).to_be_hidden()
     second = card.locator("a").first.get_attribute("href")
     assert first != second
     page.reload()  # the draft comes back, and with it the card of its trial
     expect(card.locator("a").first).to_have_attribute("href", second or "")
+    expect(changed).to_be_hidden()
+    page.fill("#id_command", "false")
+    expect(changed).to_be_visible()
+    page.fill("#id_command", "true")
+    expect(changed).to_be_hidden()
 
     page.click(".ty-confirm .btn-primary")
     page.wait_for_url("**/jobs/jo-*/")

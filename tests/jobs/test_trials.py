@@ -12,7 +12,7 @@ from jobs.models import Attempt, IdempotencyKey, Job
 from jobs.scheduling import queue_cycle
 from jobs.spec import JobSpec
 from jobs.states import State
-from jobs.trials import trial_of
+from jobs.trials import MOST_MINUTES, trial_create, trial_of
 from pools.models import Pool
 from teams.models import User
 from tests.factories import make_job, make_spec, make_user, occupy, worker_spec
@@ -21,6 +21,7 @@ from tests.jobs.sent import filled
 
 pytestmark = pytest.mark.django_db
 TRIAL = "/jobs/trial/"
+EARLIER = "The trial begun before is still under way."
 
 
 @pytest.fixture
@@ -94,10 +95,55 @@ def test_two_clicks_make_one_trial_while_it_is_under_way(
     client: Client, pool: Pool, sent: dict[str, Any]
 ) -> None:
     client.post(TRIAL, sent)
-    client.post(TRIAL, sent | {"command": ["something else"]})
+    card = client.post(TRIAL, sent | {"command": ["something else"]})
     first = Job.objects.get()
+    assert EARLIER in card.content.decode()
+    again = client.get(Page(card).by_id("trial").attrs["hx-get"].partition("&seen=")[0] + "&earlier=1")
+    assert EARLIER in again.content.decode()
+    assert client.get(Page(card).by_id("trial").attrs["hx-get"]).status_code == 204
+    answer = client.post(CREATE, sent | {"trial": ["1"]})
+    page = Page(client.get(answer["Location"])).source
+    assert EARLIER in page
+    assert "A trial run was created." not in page
     with pytest.raises(IntegrityError):
         Job.objects.filter(pk=make_job(first.creator, pool).pk).update(draft=first.draft)
+
+
+def test_a_new_trial_says_nothing_of_an_earlier_one(client: Client, pool: Pool, sent: dict[str, Any]) -> None:
+    assert EARLIER not in client.post(TRIAL, sent).content.decode()
+    Job.objects.update(state=State.FAILED)
+    ended = client.get(TRIAL, {"draft": draft(sent), "earlier": "1"}).content.decode()
+    assert EARLIER not in ended
+
+
+def test_of_two_at_a_time_the_first_is_kept_though_it_has_ended(
+    alice: User, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec(pool)
+    winner, _first = trial_create(user=alice, spec=spec, draft="d")
+    Job.objects.update(state=State.FAILED)
+
+    def lost(**_asked: Any) -> Job:
+        raise IntegrityError
+
+    monkeypatch.setattr("jobs.trials.job_create", lost)
+    assert trial_create(user=alice, spec=spec, draft="d") == (winner, False)
+    with pytest.raises(IntegrityError):
+        trial_create(user=alice, spec=spec, draft="another")
+
+
+def test_a_long_token_is_cut_alike_everywhere(client: Client, pool: Pool, sent: dict[str, Any]) -> None:
+    long = "t" * 50
+    client.post(TRIAL, sent | {"token": [long]})
+    assert Job.objects.get().key in client.get(TRIAL, {"draft": long}).content.decode()
+
+
+def test_its_time_is_told_as_it_is(client: Client, pool: Pool, sent: dict[str, Any]) -> None:
+    (button,) = Page(client.get(CREATE)).all("button", name="trial")
+    assert button.attrs["title"] == f"One Worker, at most {MOST_MINUTES} minutes; the form stays as it is"
+    client.post(TRIAL, sent)
+    page = client.get(f"/jobs/{Job.objects.get().key}/").content.decode()
+    assert f"Trial run of a form: one Worker, at most {MOST_MINUTES} minutes" in page
 
 
 def test_after_its_end_there_may_be_another(client: Client, pool: Pool, sent: dict[str, Any]) -> None:
