@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
@@ -63,6 +64,10 @@ class PathCheck(models.Model):
         verbose_name = _("path check")
         verbose_name_plural = _("path checks")
         ordering = ["-id"]
+        indexes = [  # for `due`, which is asked each second
+            models.Index(fields=["id"], condition=Q(settled=False), name="path_check_unsettled"),
+            models.Index(fields=["kept_until"], name="path_check_kept_until"),
+        ]
 
     def __str__(self) -> str:
         return self.key

@@ -1,7 +1,7 @@
 """Sentences for codes, in the reader's language. The only place in `jobs` where sentences are made."""
 
 from jobs.texts.alternatives import CHANGES, alternative_text, change_text, shape_text, split_text
-from jobs.texts.findings import FINDINGS, finding_text
+from jobs.texts.findings import FINDINGS, finding_text, script_finding_text
 from jobs.texts.following import FOLLOWING, following_text, moved_text
 from jobs.texts.reasons import (
     REASONS,
@@ -58,6 +58,7 @@ __all__ = [
     "promise_broken_text",
     "reason_text",
     "restart_rule",
+    "script_finding_text",
     "shape_text",
     "split_text",
     "state_label",

@@ -10,7 +10,8 @@ EXITS = {
         "“set -o pipefail” changes that."
     ),
     "exit_later_command": gettext_lazy(
-        "If “%(shown)s” fails, the command goes on, and how its last part ends decides whether the job succeeds."
+        "If “%(shown)s” fails, the command goes on, "
+        "and how its last part ends decides whether the job succeeds."
     ),
     "exit_ignored": gettext_lazy(
         "If what stands before || fails, “%(then)s” decides instead, and the failure is lost."
@@ -49,7 +50,14 @@ EXITS = {
         "The command is too long to be followed to its end: make sure yourself that a failure makes it fail."
     ),
     "command_syntax": gettext_lazy(
-        "“%(shown)s” cannot be read as bash: look there and above for a quote, bracket, done or fi that is missing."
+        "“%(shown)s” is not understood as bash: "
+        "look there and above for a quote, bracket, done or fi that is missing."
+    ),
+}
+OF_SCRIPTS = {
+    "command_too_long_to_check": gettext_lazy(
+        "The script is too long to be followed to its end: make sure yourself that a failure makes it fail."
     ),
 }
 IN_SCRIPT = gettext_lazy("%(script)s, line %(line)s: %(text)s")
+IN_WHOLE_SCRIPT = gettext_lazy("%(script)s: %(text)s")

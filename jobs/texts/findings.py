@@ -7,11 +7,13 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy
 
-from jobs.texts.advice import ADVICE, DID_YOU_MEAN
-from jobs.texts.exits import EXITS, IN_SCRIPT
+from jobs.texts.advice import ADVICE, DID_YOU_MEAN, advice_text
+from jobs.texts.exits import EXITS, IN_SCRIPT, IN_WHOLE_SCRIPT, OF_SCRIPTS
 from jobs.texts.filling import filled
 
-FINDINGS = ADVICE | EXITS | {
+FINDINGS = {
+    **ADVICE,
+    **EXITS,
     "required": gettext_lazy("This field is required."),
     "invalid_choice": gettext_lazy("This is not one of the choices."),
     "out_of_range": gettext_lazy("Must be from %(least)s to %(most)s."),
@@ -66,8 +68,12 @@ FINDINGS = ADVICE | EXITS | {
         "You see no job %(job)s that has a private variable %(name)s; enter the value anew."
     ),
     "private_enter_anew": gettext_lazy(
-        "Somebody else entered %(name)s for the team, image and command of %(job)s. "
-        "With others enter a value of your own."
+        "Somebody else entered %(name)s for what %(job)s runs. Enter a value of your own, or leave team, "
+        "zone, image, command, framework, volumes, public data and all variables as they are there."
+    ),
+    "private_source_unreadable": gettext_lazy(
+        "The value that %(name)s has in %(job)s cannot be decrypted any more; enter it anew, "
+        "or remove the row."
     ),
     "volume_unknown": gettext_lazy("There is no such volume for this team."),
     "volume_in_other_zone": gettext_lazy("This volume is not in the zone %(zone)s of the resource pool."),
@@ -101,5 +107,11 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
     if code == "path_not_mounted" and "near" in data:
         return str(DID_YOU_MEAN) % {**data, "text": filled(FINDINGS, code, data)}
     if "script" in data:
-        return str(IN_SCRIPT) % {"line": 1, **data, "text": filled(FINDINGS, code, data)}
-    return filled(FINDINGS, code, data)
+        said = IN_SCRIPT if data.get("line") else IN_WHOLE_SCRIPT
+        return str(said) % {**data, "text": script_finding_text(code, data)}
+    return advice_text(code, data) if code in ADVICE else filled(FINDINGS, code, data)
+
+
+def script_finding_text(code: str, data: Mapping[str, Any]) -> str:
+    """The sentence of a check result in a script, where script and line are told beside it."""
+    return filled(FINDINGS | OF_SCRIPTS, code, data)

@@ -41,6 +41,10 @@ class Migration(migrations.Migration):
                 'verbose_name': 'path check',
                 'verbose_name_plural': 'path checks',
                 'ordering': ['-id'],
+                'indexes': [
+                    models.Index(condition=models.Q(('settled', False)), fields=['id'], name='path_check_unsettled'),
+                    models.Index(fields=['kept_until'], name='path_check_kept_until'),
+                ],
             },
         ),
     ]

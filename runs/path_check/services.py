@@ -74,8 +74,7 @@ def path_check_create(
         "public_data": facts.pool.public_data if spec.public_data else "",
     }
     asked, left_out = paths_asked(spec, paths, create)
-    to_create = [one for one in asked if one.create]
-    refused = [*_unfit(asked, paths, create), *create_refused(to_create, list(_places(frozen)))]
+    refused = [*_unfit(asked, paths, create), *create_refused(create, list(_places(frozen)))]
     if refused:
         raise CheckRefused(refused)
     stored = {

@@ -10,10 +10,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from jobs.texts import finding_text
+from jobs.texts import script_finding_text
 from runs.models import PathCheck
 from runs.path_check.services import places_of
 from runs.path_check.texts import (
+    AWAITED,
     BETWEEN,
     CREATED,
     KINDS,
@@ -39,6 +40,7 @@ class Mark:
 class PathRow:
     path: str
     kind: str
+    awaited: bool
     detail: str
     place: str
     lost: bool
@@ -86,7 +88,8 @@ def _path_row(path: PathSeen, places: list[Mount]) -> PathRow:
     mount = places[path.mount] if path.mount is not None else None
     return PathRow(
         path=path.path,
-        kind=str(KINDS[path.kind]),
+        kind=str(AWAITED if path.awaited else KINDS[path.kind]),
+        awaited=path.awaited,
         detail=_detail(path),
         place=_place(path, mount),
         lost=mount is None and path.kind is not Kind.NO_ANSWER,
@@ -131,7 +134,7 @@ def _marks(path: PathSeen) -> tuple[Mark, ...]:
 
 def _script_row(script: ScriptSeen) -> ScriptRow:
     found = tuple(
-        (f["level"], int(f["data"].get("line", 0)), finding_text(f["code"], f["data"]))
+        (f["level"], int(f["data"].get("line", 0)), script_finding_text(f["code"], f["data"]))
         for f in script.findings
     )
     return ScriptRow(script.path, script_text(script), found)

@@ -42,6 +42,8 @@ KINDS = {
     Kind.NO_ANSWER: pgettext_lazy("path", "no answer in time"),
 }
 
+AWAITED = pgettext_lazy("path", "not there yet")
+
 CREATED = {
     Created.MADE: gettext_lazy("created just now"),
     Created.FAILED: gettext_lazy("could not be created"),
@@ -70,6 +72,7 @@ SCRIPTS = {
 COUNTED = {
     "writable": gettext_lazy("%(n)s readable and writable"),
     "read_only": gettext_lazy("%(n)s readable only"),
+    "awaited": gettext_lazy("%(n)s not there yet"),
     "unreadable": gettext_lazy("%(n)s not readable"),
     "hidden": gettext_lazy("%(n)s cannot be reached"),
     "no_answer": gettext_lazy("%(n)s without an answer"),
@@ -105,6 +108,8 @@ def summary_text(paths: Iterable[PathSeen]) -> str:
 
 
 def counted_as(path: PathSeen) -> str:
+    if path.awaited:
+        return "awaited"
     if path.kind in (Kind.MISSING, Kind.BROKEN_LINK):
         return "missing"
     if not path.exists:

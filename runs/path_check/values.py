@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from jobs.command.paths import Use, use_of_name
 from jobs.findings import Finding
 
 MOST_PATHS = 64
@@ -96,6 +97,14 @@ class PathSeen:
     def exists(self) -> bool:
         return self.kind in THERE
 
+    @property
+    def awaited(self) -> bool:
+        """A missing folder that only variables for results name, such as OUTPUT_DIR, and that could be made:
+        the job may do so."""
+        if self.kind is not Kind.MISSING or not self.creatable or self.created or named_as_file(self.path):
+            return False
+        return bool(self.origins) and all(_for_results(origin, self.path) for origin in self.origins)
+
 
 @dataclass(frozen=True, slots=True)
 class ScriptSeen:
@@ -130,6 +139,11 @@ def _script_seen(path: str, state: str, findings: Iterable[Mapping[str, Any]]) -
     return ScriptSeen(path, ScriptState(state), tuple(findings))
 
 
+def _for_results(origin: str, path: str) -> bool:
+    head, _dot, name = origin.partition(".")
+    return head == "env" and use_of_name(name, path) is Use.RESULT
+
+
 def named_as_file(path: str) -> bool:
     """Whether the name has an ending such as `.py`: a folder of that name is hardly what is missing."""
     return _ENDING.search(path) is not None
@@ -161,11 +175,13 @@ def merged(asked: Iterable[PathAsked]) -> tuple[PathAsked, ...]:
     return tuple(found.values())
 
 
-def create_refused(asked: Sequence[PathAsked], mounts: Sequence[Mount]) -> list[Finding]:
-    """Folders that may not be made: those that would not be kept, or that lead through `..`."""
+def create_refused(create: Sequence[str], mounts: Sequence[Mount]) -> list[Finding]:
+    """Folders that may not be made, by their place in `create`: those that would not be kept, or that lead
+    through `..`. Improper paths are not judged."""
     refused = []
-    for i, one in enumerate(asked):
-        keeps = any(mount.holds(one.path) and not mount.read_only for mount in mounts)
-        if not keeps or ".." in one.path.split("/"):
-            refused.append(Finding("create_not_on_volume", f"create.{i}", data={"path": one.path}))
+    for i, given in enumerate(create):
+        path = plain_path(given)
+        keeps = any(mount.holds(path) and not mount.read_only for mount in mounts)
+        if is_proper(given) and (not keeps or ".." in path.split("/")):
+            refused.append(Finding("create_not_on_volume", f"create.{i}", data={"path": path}))
     return refused

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as console_settings
+from django.db import connection
 from django.utils import timezone
 
 from engines.base import AttemptKey, EngineError
@@ -435,3 +436,11 @@ class TestBounds:
         with pytest.raises(CheckRefused) as refused:
             scene.ask(mounts=(), command="echo hello")
         assert [f.code for f in refused.value.findings] == ["no_paths"]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="others scan a table as small as this")
+def test_what_is_due_is_found_by_indexes():
+    plan = PathCheck.objects.due(timezone.now()).order_by().explain()
+    assert [name for name in ("path_check_unsettled", "path_check_kept_until") if name not in plan] == [], (
+        plan
+    )

@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import Job
+from jobs.texts import finding_text
 from runs.models import PathCheck
 from runs.path_check.services import MOST_A_MINUTE
 from runs.tasks import engine_path_checks
@@ -126,9 +127,36 @@ class TestPage:
         finish(check)
         page = Page(client.get(address(check), headers=PART))
         (script,) = page.all("div", class_="ty-path-script")
-        assert "/mnt/public/train.sh" in script.text
-        (note,) = page.all("div", class_="ty-note-warning")
-        assert "line 2" in note.text
+        assert " ".join(script.text.split()) == (
+            "/mnt/public/train.sh line 2 A pipe ends as its last part does, “tee log”: "
+            "if an earlier part fails, nobody notices. “set -o pipefail” changes that."
+        )
+
+    def test_a_script_that_is_too_long_is_no_command_and_has_no_line(self, client, typed, volume):
+        (Path(volume.path) / "train.sh").write_text("a\n" * 7000)
+        client.post(START, typed(command="bash /mnt/public/train.sh"), headers=PART)
+        check = PathCheck.objects.get()
+        finish(check)
+        page = Page(client.get(address(check), headers=PART))
+        (script,) = page.all("div", class_="ty-path-script")
+        text = (
+            "The script is too long to be followed to its end: "
+            "make sure yourself that a failure makes it fail."
+        )
+        assert " ".join(script.text.split()) == f"/mnt/public/train.sh {text}"
+        (finding,) = PathCheck.objects.get().result["scripts"][0]["findings"]
+        assert finding_text(finding["code"], finding["data"]) == f"/mnt/public/train.sh: {text}"
+
+    def test_a_folder_for_results_is_not_there_yet(self, client, typed):
+        client.post(START, typed(command="true", env_text="OUTPUT_DIR=/mnt/public/new"), headers=PART)
+        check = PathCheck.objects.get()
+        finish(check)
+        page = Page(client.get(address(check), headers=PART))
+        assert "2 paths: 1 readable and writable · 1 not there yet" in page.source
+        assert len(page.all("span", class_="ty-path-awaited")) == 1
+        assert not page.all("span", class_="ty-path-bad")
+        (create,) = page.all("button", name="create_path")
+        assert (create.attrs["value"], create.text.strip()) == ("/mnt/public/new", "Create folder")
 
     @pytest.mark.parametrize(
         ("changed", "said"),
@@ -230,6 +258,11 @@ class TestRest:
         [
             ({"image": None}, "required", "image"),
             ({"create": ["/usr/x"]}, "create_not_on_volume", "create.0"),
+            (
+                {"create": ["/mnt/public/a", "/b"], "paths": ["/b", "/mnt/public/a"]},
+                "create_not_on_volume",
+                "create.1",
+            ),
             ({"paths": ["x"]}, "path_not_proper", "paths.0"),
             ({"paths": []}, "no_paths", "paths"),
             ({"paths": "x"}, "not_a_list", "paths"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from runs.path_check.output import result_of
 from runs.path_check.texts import counted_as, summary_text
 from runs.path_check.values import (
+    Created,
     Kind,
     Mount,
     PathAsked,
@@ -54,7 +57,15 @@ def test_a_path_that_is_named_twice_is_looked_at_once():
     ],
 )
 def test_where_folders_may_be_made(path, is_refused):
-    assert bool(create_refused([PathAsked(path, (), True)], MOUNTS)) is is_refused
+    assert bool(create_refused([path], MOUNTS)) is is_refused
+
+
+def test_a_refusal_tells_which_of_the_folders_it_means():
+    given = ["/mnt/data/a/", "relative", "/b/", "/mnt/lib/x"]
+    assert [(f.field, f.data["path"]) for f in create_refused(given, MOUNTS)] == [
+        ("create.2", "/b"),
+        ("create.3", "/mnt/lib/x"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +144,30 @@ def seen(kind: Kind, rights: str = "rwx") -> PathSeen:
     ],
 )
 def test_as_what_a_path_counts(path, as_what):
+    assert counted_as(path) == as_what
+
+
+@pytest.mark.parametrize(
+    ("origins", "changed", "as_what"),
+    [
+        (["env.OUTPUT_DIR"], {}, "awaited"),
+        (["env.SAVE_PATH", "env.LOG_DIR"], {}, "awaited"),
+        (["env.CHECKPOINT_DIR"], {}, "awaited"),
+        (["env.RESULTS"], {}, "awaited"),
+        (["env.DATA_DIR"], {}, "missing"),
+        (["env.OUTPUT_DIR", "env.DATA_DIR"], {}, "missing"),
+        (["env.OUTPUT_DIR", "command"], {}, "missing"),
+        (["command"], {}, "missing"),
+        ([], {}, "missing"),
+        (["env"], {}, "missing"),
+        (["env.OUTPUT_DIR"], {"creatable": False}, "missing"),
+        (["env.OUTPUT_DIR"], {"created": Created.FAILED}, "missing"),
+        (["env.OUTPUT_DIR"], {"path": "/mnt/data/x.json"}, "missing"),
+        (["env.OUTPUT_DIR"], {"kind": Kind.BROKEN_LINK}, "missing"),
+    ],
+)
+def test_a_folder_for_results_may_not_be_there_yet(origins, changed, as_what):
+    path = replace(PathSeen("/mnt/data/x", tuple(origins), Kind.MISSING, creatable=True), **changed)
     assert counted_as(path) == as_what
 
 
