@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from django.utils.translation import gettext_lazy
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy, ngettext
+
+from jobs.texts.filling import filled, gpus_text
 
 DID_YOU_MEAN = gettext_lazy("%(text)s Did you mean %(near)s?")
 
@@ -12,17 +17,21 @@ ADVICE = {
         "and what is written there is lost when the job ends."
     ),
     "path_not_mounted": gettext_lazy("%(path)s is on no mounted volume."),
+    "script_in_workspace": gettext_lazy(
+        "%(path)s is looked for in /workspace, which is empty at the start. "
+        "Put “cd %(folder)s” before it, or write the whole path."
+    ),
     "path_read_only": gettext_lazy("%(path)s can only be read; write to a mounted volume that is writable."),
     "public_data_off": gettext_lazy("%(path)s is there only if public data is on."),
-    "nproc_not_gpus": gettext_lazy("Starts %(given)s processes, but each Worker has %(gpus)s GPUs."),
+    "nproc_not_gpus": gettext_lazy("Starts %(processes)s, but each Worker has %(gpus)s."),
     "processes_not_gpus": gettext_lazy(
-        "Starts %(given)s processes in all Workers together, but the job has %(gpus)s GPUs."
+        "Starts %(processes)s in all Workers together, but the job has %(gpus)s."
     ),
     "world_size_as_processes": gettext_lazy(
         "WORLD_SIZE is the number of Workers, not of processes; here it should be %(gpus)s."
     ),
     "nnodes_not_workers": gettext_lazy(
-        "Waits for %(given)s nodes, but the number of Workers is %(workers)s. $WORLD_SIZE is always right."
+        "Waits for %(nodes)s, but the number of Workers is %(workers)s. $WORLD_SIZE is always right."
     ),
     "launcher_alone": gettext_lazy(
         "Each Worker trains by itself here, although there are %(workers)s: "
@@ -46,7 +55,7 @@ ADVICE = {
         "The port %(given)s may be in use by another job: take $MASTER_PORT, which the platform keeps free."
     ),
     "no_launcher": gettext_lazy(
-        "python starts one process, and each Worker has %(gpus)s GPUs. Unless the script starts the others "
+        "python starts one process, and each Worker has %(gpus)s. Unless the script starts the others "
         "itself, use torchrun."
     ),
     "secret_in_clear": gettext_lazy(
@@ -72,3 +81,20 @@ ADVICE = {
         "Every Worker writes %(path)s anew, over what the others wrote. Put %(rank)s into the name."
     ),
 }
+
+_SIZES = frozenset(
+    {"nproc_not_gpus", "processes_not_gpus", "no_launcher"}
+)  # elsewhere it is to be written
+
+
+def advice_text(code: str, data: Mapping[str, Any]) -> str:
+    """The sentence, its sizes and counts in the number they have."""
+    told = dict(data)
+    if code in _SIZES:
+        told["gpus"] = gpus_text(data["gpus"])
+        if "given" in data:
+            given = data["given"]
+            told["processes"] = ngettext("%(n)s process", "%(n)s processes", given) % {"n": given}
+    if code == "nnodes_not_workers":
+        told["nodes"] = ngettext("%(n)s node", "%(n)s nodes", data["given"]) % {"n": data["given"]}
+    return filled(ADVICE, code, told)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from jobs.estimate import Estimate
 from jobs.texts.filling import filled
+from jobs.texts.filling import gpus_text as gpus_text
 from jobs.texts.findings import FINDINGS
 
 LAST_SIGNAL = 64
@@ -119,7 +120,3 @@ def would_wait_text(judged: Estimate) -> str:
         "and it is not to be created if it cannot start at once. %(reason)s"
     )
     return text % {"n": place, "reason": reason}
-
-
-def gpus_text(gpus: int) -> str:
-    return ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": gpus}

@@ -61,6 +61,24 @@ def test_too_long_says_of_what(unit):
     assert unit in finding_text("too_long", {"most": 5, "unit": unit})
 
 
+@pytest.mark.parametrize(
+    ("code", "data", "english", "chinese"),
+    [
+        ("nproc_not_gpus", {"given": 1, "gpus": 8}, ["1 process,", "8 GPUs."], ["1 个进程", "8 卡"]),
+        ("nproc_not_gpus", {"given": 2, "gpus": 1}, ["2 processes,", "1 GPU."], ["2 个进程", "1 卡"]),
+        ("processes_not_gpus", {"given": 1, "gpus": 2}, ["1 process in", "2 GPUs."], ["1 个进程", "2 卡"]),
+        ("no_launcher", {"gpus": 8}, ["8 GPUs."], ["8 卡"]),
+        ("nnodes_not_workers", {"given": 1, "workers": 2}, ["1 node,"], ["1 台节点"]),
+        ("world_size_as_processes", {"gpus": 8}, ["should be 8."], ["应为 8。"]),
+    ],
+)
+@pytest.mark.usefixtures("chinese")
+def test_sizes_and_counts_have_their_number(code, data, english, chinese):
+    assert [part for part in english if part not in finding_text(code, data)] == []
+    with translation.override("zh-hans"):
+        assert [part for part in chinese if part not in finding_text(code, data)] == []
+
+
 def test_capacity_says_the_numbers():
     data = {"workers": 3, "worker_gpus": 8, "total_gpus": 24, "room": 1, "largest_block": 5}
     assert reason_text("capacity", data) == (
