@@ -13,6 +13,7 @@ from jobs.command.secrets import secret_findings
 from jobs.command.steps import step_findings
 from jobs.command.unmounted import path_findings
 from jobs.command.variables import variable_findings
+from jobs.command.workspace import workspace_findings
 from jobs.facts import Facts
 from jobs.findings import Finding
 from jobs.spec import JobSpec
@@ -30,6 +31,7 @@ def advise(spec: JobSpec, facts: Facts, shape: Shape | None) -> list[Finding]:
         *variable_findings(spec, shape),
         *secret_findings(spec),
         *path_findings(spec, facts),
+        *workspace_findings(spec, facts),
     )
     seen: Counter[str] = Counter()
     kept = []

@@ -243,6 +243,6 @@ MISLAUNCHES = frozenset(
 )
 NOT_CHECKED_TO_ITS_END = frozenset({"command_syntax", "command_too_long_to_check"})
 STARTS_ANEW = frozenset({"no_resume"})
-NOT_THERE = frozenset({"public_data_off", "path_not_mounted"})
+NOT_THERE = frozenset({"public_data_off", "path_not_mounted", "script_in_workspace"})
 
 POINTS = (_resources, _workers, _image, _code, _outputs, _failure, _distributed, _resume, _trial)

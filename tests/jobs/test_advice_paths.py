@@ -1,10 +1,13 @@
 """Paths of a form against its mounts: what is lost, what cannot be written, and what is fine."""
 
+from dataclasses import replace
+
 import pytest
 
 from jobs.command.paths import MOST_PATHS, absolute_paths
 from jobs.command.unmounted import path_findings
-from jobs.facts import VolumeFacts
+from jobs.command.workspace import workspace_findings
+from jobs.facts import ImageFacts, VolumeFacts
 from jobs.findings import Fix, Level
 from jobs.spec import EnvVar, MountSpec
 from tests.jobs.value_facts import facts, pool, spec
@@ -300,3 +303,87 @@ def test_the_paths_of_command_and_variables_are_bounded_together():
     named = absolute_paths(command, lists)
     assert len(named) == MOST_PATHS
     assert [path.line for path in named] == [*range(1, 301), *[0] * (MOST_PATHS - 300)]
+
+
+OWN_IMAGE = replace(WORLD, image=ImageFacts(1, "team/own:1", "", ("job",), in_zone=True))
+
+
+@pytest.mark.parametrize(("world", "level"), [(WORLD, Level.WARNING), (OWN_IMAGE, Level.HINT)])
+@pytest.mark.parametrize(
+    ("command", "path", "line"),
+    [
+        ("python train.py", "train.py", 1),
+        ("python3 -u ./src/train.py --data /mnt/sets/a", "src/train.py", 1),
+        ("bash run.sh", "run.sh", 1),
+        ("set -e\necho start\nexec bash -e run.sh", "run.sh", 3),
+        ("./run.sh", "run.sh", 1),
+        ("torchrun --nproc_per_node 8 train.py", "train.py", 1),
+        ("accelerate launch --num_processes 8 train.py", "train.py", 1),
+        ("source /opt/conda/bin/activate; pip install x; python train.py", "train.py", 1),
+        ("S=train.py\nCUDA_VISIBLE_DEVICES=0 nohup python $S > /mnt/public/log 2>&1", "train.py", 1),
+        ("nvidia-smi > /dev/null && python train.py; cd /mnt/public", "train.py", 1),
+    ],
+)
+def test_a_script_in_the_empty_working_directory(command, path, line, world, level):
+    (one,) = workspace_findings(spec(command=command, mounts=MOUNTS), world)
+    assert (one.code, one.level) == ("script_in_workspace", level)
+    assert one.data == {"path": path, "folder": "/mnt/public/…", "line": line}
+
+
+IN_THE_RIGHT_PLACE = """
+cd /mnt/public/p; python train.py
+cd /mnt/public/p && exec python3 -u train.py
+cd "$PROJECT"; bash run.sh
+bash -c 'cd /mnt/public; python train.py'
+(cd /mnt/public && python train.py)
+env -C /mnt/public python train.py
+pushd /mnt/public; python train.py
+python /mnt/public/train.py
+git clone https://example.com/a . ; python train.py
+cp -r /mnt/public/p/. .; python train.py
+cat > train.py < /mnt/sets/x; python train.py
+echo 'print(1)' > train.py; python train.py
+tar -xf /mnt/public/p.tar; python train.py
+wget https://example.com/train.py; python train.py
+ln -s /mnt/public/p/train.py; python train.py
+source /mnt/public/env.sh; python train.py
+[ -f train.py ] && python train.py
+if [ -f train.py ]; then python train.py; fi
+eval "$GO"; python train.py
+python -m train
+python -c 'import train' train.py
+python - train.py
+python
+python $SCRIPT
+python $DIR/train.py
+python "$(ls *.py)"
+torchrun -m train
+torchrun --nproc_per_node 8 -m pkg.train.py
+bash -c 'echo run.sh'
+bash -s run.sh
+bash
+python code/../../mnt/public/x.py
+python ~/train.py
+echo python train.py
+python /mnt/public/make.py; python train.py
+ssh host python train.py
+python --version
+mytool train.py
+"""
+
+
+@pytest.mark.parametrize("command", IN_THE_RIGHT_PLACE.strip().split("\n"))
+def test_a_script_that_may_well_be_found(command):
+    assert list(workspace_findings(spec(command=command, mounts=MOUNTS), WORLD)) == []
+
+
+@pytest.mark.parametrize(
+    "command", ["python - <<'E'\nimport train\nE", "cat > t.py <<'E'\nx\nE\npython t.py"]
+)
+def test_scripts_within_the_command(command):
+    assert list(workspace_findings(spec(command=command, mounts=MOUNTS), WORLD)) == []
+
+
+def test_a_volume_may_lie_below_the_working_directory():
+    mounts = (MountSpec(1, "/workspace/code"),)
+    assert list(workspace_findings(spec(command="python code/t.py", mounts=mounts), WORLD)) == []
