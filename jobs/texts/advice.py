@@ -21,10 +21,6 @@ ADVICE = {
         "%(path)s is looked for in /workspace, which is empty at the start. "
         "Put “cd %(folder)s” before it, or write the whole path."
     ),
-    "script_in_workspace": gettext_lazy(
-        "%(path)s is looked for in /workspace, which is empty at the start. "
-        "Put “cd %(folder)s” before it, or write the whole path."
-    ),
     "path_read_only": gettext_lazy("%(path)s can only be read; write to a mounted volume that is writable."),
     "public_data_off": gettext_lazy("%(path)s is there only if public data is on."),
     "nproc_not_gpus": gettext_lazy("Starts %(processes)s, but each Worker has %(gpus)s."),
