@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -99,11 +99,12 @@ class VolumeFacts:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """A job whose private values are to be used again: whether team, image and command of the request are
-    those of that job, and by whom each value was entered (name → user id)."""
+    """A job whose private values are to be used again: whether the request runs what that job runs, by whom
+    each value was entered (name → user id), and the names of those that no key opens any more."""
 
     unchanged: bool
     owners: Mapping[str, int]
+    unreadable: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 
-__all__ = ["InvalidToken", "decrypt", "encrypt"]
+__all__ = ["InvalidToken", "decrypt", "encrypt", "readable"]
 
 
 @lru_cache(maxsize=4)
@@ -22,3 +22,12 @@ def encrypt(value: str) -> bytes:
 def decrypt(ciphertext: bytes | memoryview) -> str:
     """InvalidToken if no key of the console opens it."""
     return _fernet(tuple(settings.FERNET_KEYS)).decrypt(bytes(ciphertext)).decode()
+
+
+def readable(ciphertext: bytes | memoryview) -> bool:
+    """Whether a key of the console opens it."""
+    try:
+        decrypt(ciphertext)
+    except InvalidToken:
+        return False
+    return True

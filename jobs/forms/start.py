@@ -169,15 +169,17 @@ def _known(job: Job) -> dict[tuple[str, int], Aside]:
 
 
 def _variables(user: User, job: Job, spec: JobSpec, values: Values) -> list[str]:
-    """Private values go into the form of whoever entered them; for others they are kept unread."""
+    """Private values go into the form of whoever entered them; for others they are kept unread, and so are
+    those that nobody can read any more: the rules refuse them until something is entered."""
     own = private_read(job=job, user=user)
     values |= row_values(_started(variable, own, job) for variable in spec.env)
     told = []
     if kept := [v.name for v in spec.env if v.private and v.name not in own]:
         told.append(
             _(
-                "Private values of %(job)s are used again without being shown, as long as team, image and "
-                "command stay as they are: %(names)s. With others enter your own."
+                "Private values of %(job)s are used again without being shown, as long as team, zone, image, "
+                "command, framework, volumes, public data and all variables stay as they are: %(names)s. "
+                "Otherwise enter your own."
             )
             % {"job": job.key, "names": _listed(kept)}
         )
@@ -192,8 +194,8 @@ def _variables(user: User, job: Job, spec: JobSpec, values: Values) -> list[str]
 def _started(variable: EnvVar, own: Mapping[str, str | None], job: Job) -> EnvVar:
     if not variable.private:
         return variable
-    if variable.name in own:
-        return replace(variable, value=own[variable.name])
+    if (value := own.get(variable.name)) is not None:
+        return replace(variable, value=value)
     return replace(variable, value=None, from_job=job.key)
 
 

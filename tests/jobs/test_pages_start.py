@@ -124,7 +124,7 @@ def test_private_values_of_others_are_kept_and_not_shown(
     assert page.fields()["env_name"] == ["KEY", ""]
     assert page.fields()["env_from"] == [job.key, ""]
     assert f"kept from {job.key}, not shown" in page.source
-    assert "command stay as they are: KEY." in page.source
+    assert "all variables stay as they are: KEY." in page.source
     client.force_login(make_user(make_team()))
     assert client.get(f"{CREATE}?from={job.key}").status_code == 404
 

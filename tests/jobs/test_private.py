@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -14,10 +15,11 @@ from django.test import Client
 from jobs.facts import SourceFacts
 from jobs.models import IdempotencyKey, Job, PrivateValue
 from jobs.rules import check
+from jobs.rules.private import runs_the_same
 from jobs.scheduling import queue_cycle
-from jobs.spec import EnvVar
+from jobs.spec import EnvVar, MountSpec
 from jobs.vault import decrypt
-from tests.factories import make_image, make_team, make_user
+from tests.factories import make_image, make_pool, make_team, make_user, make_volume, make_zone, worker_spec
 from tests.jobs.answers import made
 from tests.jobs.pages import CREATE, Page
 from tests.jobs.value_facts import facts, spec
@@ -41,6 +43,9 @@ def kept(name: str = "KEY", job: str = JOB, private: bool = True) -> EnvVar:
         (kept(), SourceFacts(unchanged=False, owners={"KEY": 2}), "private_enter_anew"),
         (kept("OTHER"), SourceFacts(unchanged=True, owners={"KEY": 1}), "private_source_unknown"),
         (kept(job="jo-b"), SourceFacts(unchanged=True, owners={"KEY": 1}), "private_source_unknown"),
+        (kept(), SourceFacts(True, {"KEY": 1}, unreadable={"KEY"}), "private_source_unreadable"),
+        (kept(), SourceFacts(True, {"KEY": 2}, unreadable={"KEY"}), "private_source_unreadable"),
+        (kept(), SourceFacts(True, {"KEY": 1, "K": 1}, unreadable={"K"}), None),
         (kept(private=False), SourceFacts(unchanged=True, owners={"KEY": 1}), "private_source_in_clear"),
     ],
 )
@@ -48,6 +53,42 @@ def test_whose_value_may_be_used_again(variable, source, code):
     asked = spec(env=(EnvVar("A", "1"), variable))
     found = [f for f in check(asked, facts(user=1, sources={JOB: source})) if f.field.startswith("env")]
     assert [(f.code, f.field) for f in found] == ([(code, "env.1.from_job")] if code else [])
+
+
+SOURCE = spec(
+    env=(EnvVar("A", "1"), EnvVar("KEY", None, True), EnvVar("B", "2"), EnvVar("KEY2", None, True)),
+    mounts=(MountSpec(1, "/mnt/a"), MountSpec(2, "/mnt/b")),
+)
+KEPT = (EnvVar("B", "2"), kept("KEY2"), kept("KEY"), EnvVar("A", "1"))
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({}, True),
+        ({"mounts": SOURCE.mounts[::-1]}, True),
+        ({"worker_count": 4, "spec": 2, "pool": 9, "rdma": True}, True),
+        ({"name": "other", "tags": ("x",), "description": "d", "priority": "low"}, True),
+        ({"max_runtime_minutes": 5, "auto_restart": True, "hang_detection": True}, True),
+        ({"command": "echo $KEY"}, False),
+        ({"team": 2}, False),
+        ({"image": 2}, False),
+        ({"framework": "pytorch_ddp"}, False),
+        ({"public_data": True}, False),
+        ({"mounts": (MountSpec(2, "/mnt/a"), MountSpec(1, "/mnt/b"))}, False),
+        ({"mounts": SOURCE.mounts[:1]}, False),
+        ({"env": (*KEPT, EnvVar("BASH_ENV", "/mnt/mine/print.sh"))}, False),
+        ({"env": (*KEPT, EnvVar("LD_PRELOAD", "/mnt/mine/print.so", private=True))}, False),
+        ({"env": (*KEPT[:2], EnvVar("KEY", "own", private=True), KEPT[3])}, False),
+        ({"env": (*KEPT[:2], kept("KEY", job="jo-" + "b" * 16), KEPT[3])}, False),
+        ({"env": (*KEPT[:3], EnvVar("A", "2"))}, False),
+        ({"env": KEPT[:3]}, False),
+        ({"env": KEPT[1:]}, False),
+        ({"env": (KEPT[0], *KEPT[2:])}, False),
+    ],
+)
+def test_what_has_to_be_unchanged(change, same):
+    assert runs_the_same(replace(SOURCE, **({"env": KEPT} | change)), SOURCE, JOB) is same
 
 
 def test_where_it_came_from_is_not_kept():
@@ -116,6 +157,89 @@ def test_whoever_changes_what_runs_enters_values_anew(api, bob, first, pool):
     second = made(api(bob).post(JOBS, copy | {"command": "echo $KEY", "env": own}))
     assert value_of(second["id"]) == ("bobs", "bob")
     assert Job.objects.count() == 2
+
+
+@pytest.fixture
+def trained(api, alice, body, pool, team):
+    """A job of alice whose command runs a script on a volume that all of the team may read."""
+    env = [{"name": "KEY", "value": SECRET, "private": True}, {"name": "A", "value": "1"}]
+    mounts = [{"volume": make_volume(pool.zone, team).pk, "mount_path": "/mnt/code"}]
+    sent = body | {"command": "python /mnt/code/train.py", "env": env, "mounts": mounts}
+    return made(api(alice).post(JOBS, sent))["id"]
+
+
+LOADERS = ("BASH_ENV", "PYTHONPATH", "LD_PRELOAD", "PATH")
+
+
+@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("private", [False, True])
+def test_no_variable_puts_another_program_in_its_place(api, bob, trained, name, private):
+    copy = api(bob).get(f"{JOBS}{trained}/clone/").json()
+    more = {"name": name, "value": "/mnt/mine", "private": private}
+    answer = api(bob).post(JOBS, copy | {"env": [*copy["env"], more]})
+    assert codes(answer) == [("private_enter_anew", "env.0.from_job")]
+    assert Job.objects.count() == 1
+
+
+def test_no_volume_of_ones_own_is_put_where_the_script_lies(api, bob, trained, pool, team):
+    copy = api(bob).get(f"{JOBS}{trained}/clone/").json()
+    mine = {"volume": make_volume(pool.zone, team).pk, "mount_path": "/mnt/code"}
+    for mounts in ([mine], [*copy["mounts"], mine | {"mount_path": "/mnt/mine"}], []):
+        answer = api(bob).post(JOBS, copy | {"mounts": mounts})
+        assert codes(answer) == [("private_enter_anew", "env.0.from_job")]
+    assert codes(api(bob).post(JOBS, copy | {"framework": "pytorch_ddp"})) == [
+        ("private_enter_anew", "env.0.from_job")
+    ]
+
+
+def test_nor_by_the_form(client, bob, trained, pool, team):
+    mine = make_volume(pool.zone, team)
+    client.force_login(bob)
+    fields = Page(client.get(f"{CREATE}?from={trained}")).fields()
+    attacks = [{"mount_volume": [str(mine.pk), *fields["mount_volume"][1:]]}] + [
+        {
+            "env_name": ["KEY", "A", name],
+            "env_value": ["", "1", "/mnt/mine"],
+            "env_from": [trained, "", ""],
+        }
+        for name in LOADERS
+    ]
+    for attack in attacks:
+        answer = client.post(CREATE, fields | attack)
+        assert answer.status_code == 422
+        refused = Page(answer).all("div", class_="ty-variable")[0].text
+        assert "enter a value of your own" in refused.lower()
+    assert Job.objects.count() == 1
+    assert client.post(CREATE, fields).status_code == 303
+
+
+def test_what_does_not_run_anything_else_may_change(api, bob, trained, pool, team):
+    copy = api(bob).get(f"{JOBS}{trained}/clone/").json()
+    near = make_pool(team, zone=pool.zone)
+    changes = {
+        "pool": near.pk,
+        "spec": worker_spec(near, 2).pk,
+        "worker_count": 2,
+        "name": "bob's",
+        "tags": ["x"],
+        "description": "again",
+        "priority": "low",
+        "auto_restart": True,
+        "hang_detection": True,
+        "max_runtime_minutes": 60,
+        "env": copy["env"][::-1],
+    }
+    assert value_of(made(api(bob).post(JOBS, copy | changes))["id"]) == (SECRET, "alice")
+
+
+def test_in_another_zone_the_same_paths_may_hold_something_else(api, bob, team, pool, body, alice):
+    far = make_pool(team, zone=make_zone())
+    image = make_image(pool.zone, far.zone).pk
+    env = [{"name": "KEY", "value": SECRET, "private": True}]
+    first = made(api(alice).post(JOBS, body | {"image": image, "env": env}))["id"]
+    copy = api(bob).get(f"{JOBS}{first}/clone/").json()
+    moved = copy | {"pool": far.pk, "spec": worker_spec(far, 1).pk}
+    assert codes(api(bob).post(JOBS, moved)) == [("private_enter_anew", "env.0.from_job")]
 
 
 def test_a_value_does_not_follow_into_another_team(api, alice, bob, first, pool):

@@ -122,6 +122,11 @@ def with_env(*pairs: tuple[str, str]) -> Make:
     return lambda w: w.body(w.pool, env=[{"name": name, "value": value} for name, value in pairs])
 
 
+def with_lost_source(world: World) -> dict[str, Any]:
+    world.theirs.private_values.update(ciphertext=b"nothing")
+    return with_source()(world)
+
+
 def with_source(**variable: Any) -> Make:
     return lambda w: w.body(
         w.pool,
@@ -184,6 +189,7 @@ CASES: list[tuple[Make, str, str]] = [
     (with_source(private=False), "env.0.from_job", "private_source_in_clear"),
     (with_source(name="OTHER"), "env.0.from_job", "private_source_unknown"),
     (with_source(), "env.0.from_job", "private_enter_anew"),
+    (with_lost_source, "env.0.from_job", "private_source_unreadable"),
     (changed(public_data=True), "public_data", "public_data_not_offered"),
     (changed(mounts=[{"volume": NOBODY, "mount_path": "/mnt/x"}]), "mounts.0.volume", "volume_unknown"),
     (

@@ -253,7 +253,7 @@ def test_a_team_mates_copy_by_the_form_runs_with_the_value(
     assert client.post(CREATE, page.fields() | {"command": ["echo $KEY"]}).status_code == 422
 
     refused = Page(client.post(CREATE, page.fields() | {"command": ["echo $KEY"]}))
-    assert "enter a value of your own" in refused.all("div", class_="ty-variable")[0].text
+    assert "Enter a value of your own" in refused.all("div", class_="ty-variable")[0].text
     assert client.post(CREATE, page.fields()).status_code == 303
     kept = Job.objects.latest("pk").private_values.get()
     assert (decrypt(kept.ciphertext), kept.owner) == ("sekret-4711", alice)
@@ -286,4 +286,13 @@ def test_a_value_that_cannot_be_read_any_more_is_asked_for(client: Client, pool:
     client.force_login(alice)
     page = Page(client.get(f"{CREATE}?from={job.key}"))
     assert "enter them anew: KEY" in page.source
-    assert page.fields()["env_value"] == ["", ""]
+    fields = page.fields()
+    assert fields["env_value"] == ["", ""]
+    answer = client.post(CREATE, fields)
+    assert answer.status_code == 422
+    assert "cannot be decrypted any more" in Page(answer).all("div", class_="ty-variable")[0].text
+    removed = fields | {"env_name": [""], "env_value": [""], "env_from": [""], "env_private": []}
+    assert client.post(CREATE, removed).status_code == 303
+    typed = fields | {"env_value": ["new", ""], "token": ["another"]}
+    assert client.post(CREATE, typed).status_code == 303
+    assert decrypt(Job.objects.latest("pk").private_values.get().ciphertext) == "new"
