@@ -27,8 +27,8 @@ from jobs.command.exits_state import Drop
 from jobs.command.exits_tree import Part, Program
 from jobs.findings import Finding, Fix, Level
 
-MOST_STEPS = 12_000  # statements gone through in one analysis
-MOST_STEPS_OF_TRIES = 12_000  # the same, for all changes that are tried
+MOST_STEPS = 10_000  # statements gone through in one analysis
+MOST_STEPS_OF_TRIES = 6_000  # the same, for all changes that are tried
 MOST_TOLD = 10
 MOST_SHOWN = 60  # characters
 ONCE = {
@@ -67,6 +67,7 @@ class Analysis:
     def __init__(self, program: Program, steps: Steps) -> None:
         self.program, self.steps, self.inner = program, steps, Inner()
         self.complete = True
+        self.open_ends = 0  # programs of which only the run can tell whether their failure shows
         self.base = Run(self.inner, steps)
         self._found: dict[tuple[str, Part | None], Hiding] = {}
         try:
@@ -104,6 +105,7 @@ class Analysis:
 
     def _hiding(self, run: Run) -> Hiding | None:
         end, work = run.end_of(self.program), run.failing
+        self.open_ends += end.fired and end.ended and end.status.zero is None
         if not end.hidden or work is None or (run.once and run.asked):
             return None
         if run.odd_exits:
@@ -231,5 +233,7 @@ def _weight_after(text: str, analysis: Analysis, hiding: Hiding, tries: Steps) -
     then = Analysis(program, tries)
     code = hiding.drop.code
     settled = then.complete and then.codes.count(code) < analysis.codes.count(code)
+    if then.open_ends > analysis.open_ends:
+        return None
     most = analysis.weight if code == "exit_pipe" else analysis.weight - 1
     return then.weight if settled and then.weight <= most else None

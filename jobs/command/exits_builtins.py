@@ -107,15 +107,13 @@ def wait(run: Commands, part: Simple, words: Sequence[Word], state: State) -> St
     if not named:
         if any(status.telling for status in state.processes):
             state.drop("exit_wait", part)
+        state.processes = (OPEN,) * len(state.processes)  # bash may have forgotten how they ended
         return FINE
-    found = [
-        state.processes[item.number]
-        if isinstance(item, Process) and item.number < len(state.processes)
-        else OPEN
-        for item in named
-    ]
+    found = [_end_of(item, state) for item in named]
     if any(status.telling for status in found[:-1]) and not found[-1].telling:
         state.drop("exit_wait", part)
+    gone = {item.number for item in named if isinstance(item, Process)}
+    state.processes = tuple(OPEN if n in gone else status for n, status in enumerate(state.processes))
     return found[-1].seen()
 
 

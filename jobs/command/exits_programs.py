@@ -14,6 +14,7 @@ The question is whose failure a job may not keep quiet about. Of a simple comman
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -54,6 +55,7 @@ LAUNCHERS = names(
 )
 SYSTEM = ("/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin")
 _LOOKING_MODULES = names("pip venv ensurepip json.tool http.server tensorboard tensorboard.main site wandb")
+_PRINTS = re.compile(r"\s*((import|from)\s[\w., ]+[;\n]\s*)+print\((?!.*\b(exit|raise|assert)\b)", re.DOTALL)
 _LOOKING = names("-V --version -VV -h --help --collect-env")
 _EASY_OF = {"ray": names("start stop status"), "accelerate": names("env config"), "go": names("env version")}
 
@@ -116,7 +118,7 @@ def _of_python(rest: Sequence[str]) -> Kind:
         options += 2 if rest[options] in {"-W", "-X"} else 1
     what = rest[options : options + 2]
     if not what or what[0] in {"-c", "-"}:
-        return Kind.OTHER
+        return Kind.EASY if what[1:] and _PRINTS.match(what[1]) else Kind.OTHER
     if what[0] == "-m":
         return Kind.EASY if what[1:] and what[1] in _LOOKING_MODULES else Kind.MAIN
     return Kind.MAIN

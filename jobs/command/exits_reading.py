@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from jobs.command.exits_chain import Chain, widened
 from jobs.command.exits_tree import (
-    AndOr,
     Assignment,
     Block,
     Case,
@@ -20,10 +20,8 @@ from jobs.command.exits_tree import (
     If,
     Item,
     Loop,
-    Not,
     Opaque,
     Part,
-    Pipeline,
     Program,
     Simple,
     Source,
@@ -34,6 +32,7 @@ from jobs.command.shell import Script, parsed, walk
 
 DEEPEST = 40  # statements within statements; what lies deeper may end in any way
 SPLIT = {";", "\n", "&", "comment", ";;", ";&", ";;&", "heredoc_body", "heredoc_end"}
+CHAINS = ("list", "pipeline", "negated_command")
 LITERAL = {"word", "number", "raw_string", "string", "concatenation", "ansi_c_string", "extglob_pattern"}
 EXPANDED = {
     "simple_expansion",
@@ -87,10 +86,13 @@ def _blank(data: bytearray, start: int, end: int) -> None:
 
 
 def _first_error(script: Script) -> int:
-    return next(
-        (node.start_byte for node in walk(script.root) if node.is_error or node.is_missing),
-        script.root.start_byte,
-    )
+    """Where the first piece begins that is no bash; of one that is not closed, where it was opened."""
+    for node in walk(script.root):
+        if node.is_missing:
+            return (node.parent or node).start_byte
+        if node.is_error:
+            return node.start_byte
+    return script.root.start_byte
 
 
 class _Reader:
@@ -138,6 +140,8 @@ class _Reader:
         return [self.word(child, depth) for child in node.children_by_field_name("destination")]
 
     def redirected(self, node: Node, depth: int) -> Part:
+        if _body_type(node) in CHAINS:
+            return self.chain(node, depth)
         body = node.child_by_field_name("body")
         redirects = [
             word
@@ -147,7 +151,7 @@ class _Reader:
         ]
         if body is None:
             return Simple(*self.span(node), (), (), tuple(redirects))
-        return _widened(self.statement(body, depth), node.end_byte, tuple(redirects))
+        return widened(self.statement(body, depth), node.end_byte, tuple(redirects))
 
     def declaration(self, node: Node, depth: int) -> Part:
         assignments = [self.assignment(n, depth) for n in node.children if n.type == "variable_assignment"]
@@ -190,38 +194,29 @@ class _Reader:
         for child in node.named_children:
             self.inner(child, depth + 1, runs, feeds)
 
-    def pipeline(self, node: Node, depth: int) -> Part:
-        stages = [
-            self.statement(child, depth + 1) for child in node.named_children if child.type != "comment"
-        ]
-        first = stages[0]
-        if isinstance(first, Not):  # `! a | b` negates the whole
-            return Not(*self.span(node), Pipeline(*self.span(node), (first.body, *stages[1:])))
-        return Pipeline(*self.span(node), tuple(stages))
+    def chain(self, node: Node, depth: int) -> Part:
+        """Pipes, && and ||, with `!` and redirects, by what binds closer in bash.
 
-    def and_or(self, node: Node, depth: int) -> Part:
-        """The parser's lists lean to the left, as deep as they are long: read without recursion."""
-        sides: list[Node] = []
-        operators: list[str] = []
-        left = node
-        while left.type == "list":
-            inner = [child for child in left.children if child.type != "comment"]
-            if len(inner) != 3:
-                return Opaque(*self.span(node))
-            operators.append(inner[1].type)
-            sides.append(inner[2])
-            left = inner[0]
-        sides.append(left)
-        parts = [self.statement(side, depth + 1) for side in reversed(sides)]
-        return AndOr(*self.span(node), tuple(parts), tuple(reversed(operators)))
-
-    def negated(self, node: Node, depth: int) -> Part:
-        bodies = node.named_children
-        return (
-            Not(*self.span(node), self.statement(bodies[0], depth + 1))
-            if bodies
-            else Opaque(*self.span(node))
-        )
+        The parser lets a redirect bind less: of `a && b 2>&1 | c` it makes `{ a && b; } 2>&1 | c`. Its lists
+        lean to the left, as deep as they are long: so they are read without recursion.
+        """
+        chain = Chain()
+        stack = [node]
+        while stack:
+            current = stack.pop()
+            if current.type in CHAINS:
+                stack += [child for child in reversed(current.children) if child.type != "comment"]
+            elif current.type == "redirected_statement" and _body_type(current) in CHAINS:
+                stack += reversed([child for child in current.named_children if child.type != "comment"])
+            elif current.type == "file_redirect":
+                chain.redirect(self.redirect(current, depth + 1), current.end_byte)
+            elif current.type == "!":
+                chain.negate(current.start_byte)
+            elif not current.is_named:
+                chain.operator(current.type)
+            elif not current.type.endswith("_redirect"):
+                chain.statement(self.statement(current, depth + 1))
+        return chain.whole() or Opaque(*self.span(node))
 
     def compound(self, node: Node, depth: int) -> Part:
         if node.children[0].type == "((":
@@ -312,9 +307,7 @@ STATEMENTS = {
     "unset_command": _Reader.declaration,
     "variable_assignment": _Reader.assigned,
     "variable_assignments": _Reader.assigned,
-    "pipeline": _Reader.pipeline,
-    "list": _Reader.and_or,
-    "negated_command": _Reader.negated,
+    **dict.fromkeys(CHAINS, _Reader.chain),
     "compound_statement": _Reader.compound,
     "subshell": _Reader.subshell,
     "test_command": _Reader.test,
@@ -331,15 +324,9 @@ def _bytes(node: Node) -> tuple[int, int]:
     return node.start_byte, node.end_byte
 
 
-def _widened(part: Part, end: int, redirects: tuple[Word, ...]) -> Part:
-    """The statement with its redirects; the last one of a list or a pipe has them, as in bash."""
-    if isinstance(part, Simple):
-        return replace(part, end=end, redirects=part.redirects + redirects)
-    if isinstance(part, AndOr):
-        return replace(part, end=end, sides=(*part.sides[:-1], _widened(part.sides[-1], end, redirects)))
-    if isinstance(part, Pipeline):
-        return replace(part, end=end, stages=(*part.stages[:-1], _widened(part.stages[-1], end, redirects)))
-    return replace(part, end=end)
+def _body_type(node: Node) -> str:
+    body = node.child_by_field_name("body")
+    return body.type if body is not None else ""
 
 
 def _literal(source: Source, node: Node) -> str | None:

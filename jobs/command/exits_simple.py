@@ -94,17 +94,17 @@ class Commands:
         """After a command: `trap … ERR` and `set -e`, where they look at all (not if `quiet`)."""
         if status.zero is not False or quiet or status.exempt:
             return status
-        trap = state.traps.get("ERR")
+        trap = state.traps.pop("ERR", None)
         if trap is not None:
             state.status = status
-            rest, state.traps = state.traps, {}
             try:
                 self.block(trap.block, state, True)
             except Leaves as leaves:
                 if leaves.kind == "exit" and leaves.status.zero and status.telling:
                     state.drop("exit_trap", trap.part, self.last_exit)
                 raise
-            state.traps = rest
+            finally:
+                state.traps.setdefault("ERR", trap)
         if state.errexit:
             raise Leaves("exit", status)
         return status

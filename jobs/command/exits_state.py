@@ -103,8 +103,12 @@ class State:
         )
 
     def child(self) -> State:
-        """The state of a shell that starts from this one: traps stay behind, but for ERR under `set -E`."""
+        """The state of a shell that starts from this one.
+
+        Traps stay behind, but for ERR under `set -E`; it cannot wait for processes that it has not started.
+        """
         state = self.copy()
+        state.processes = (FAILS,) * len(self.processes)
         state.traps = {name: what for name, what in self.traps.items() if name == "ERR" and self.errtrace}
         return state
 
