@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
+from itertools import islice
 
 from jobs.command.lines import line_fix
 from jobs.command.paths import TRAINERS, public_variables
@@ -29,6 +30,7 @@ _CHANGES_NOTHING = TRAINERS | names(
 _WHOLE_NEAR = 0.8  # of get_close_matches: one or two letters of a short path
 _PART_NEAR = 0.6  # each part by itself, so that /mnt/a is not near to /mnt/b
 _SHORTEST_NAME = 3
+MOST_NEEDED = 32  # folders and scripts of one command that are looked at: each costs a look at all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,10 @@ def _not_mounted(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
     if read is None or read.broken or not mounts:
         return
     told: list[str] = []
-    for word in _needed(read):
+    brought = frozenset(filter(None, _brought(read)))
+    for word in islice(_needed(read), MOST_NEEDED):
         path = absolute_path(word)
-        if not path or _may_be_there(path, mounts, read):
+        if not path or _may_be_there(path, mounts, brought):
             continue
         near = _near(path, mounts)
         if near is None and not _SHARED.match(path + "/"):
@@ -98,13 +101,13 @@ def _needed(read: Reading) -> Iterator[Word]:
             yield word
 
 
-def _may_be_there(path: str, mounts: Sequence[_Mount], read: Reading) -> bool:
+def _may_be_there(path: str, mounts: Sequence[_Mount], brought: Collection[str]) -> bool:
     """On a volume or above one, in the image, or put there or looked for by the command itself."""
     if any(within(path, mount.path) or within(mount.path, path) for mount in mounts):
         return True
     if within(path, PUBLIC_DATA) or _OF_THE_IMAGE.match(path):
         return True
-    return any(other and (within(path, other) or within(other, path)) for other in _brought(read))
+    return any(within(path, other) or within(other, path) for other in brought)
 
 
 def _brought(read: Reading) -> Iterator[str]:

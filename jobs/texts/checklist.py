@@ -37,7 +37,8 @@ POINTS = {
     "together": gettext_lazy("%(workers)s, %(framework)s."),
     "offered": gettext_lazy("%(image)s is offered here. Packages missing in it show in a trial run."),
     "on_volume": gettext_lazy(
-        "%(path)s lies below a mounted volume, which every Worker sees; the path check tells whether it is there."
+        "%(path)s lies below a mounted volume, which every Worker sees; "
+        "the path check tells whether it is there."
     ),
     "no_code_path": gettext_lazy(
         "The command names no path on a volume. Do all Workers find code and data there?"

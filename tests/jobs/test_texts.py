@@ -7,6 +7,7 @@ import pytest
 from django.utils import translation
 
 from jobs.texts import FINDINGS, REASONS, duration_text, finding_text, reason_text
+from runs.path_check import texts as path_check
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [source for app in ("jobs", "runs", "engines") for source in (ROOT / app).rglob("*.py")]
@@ -32,14 +33,14 @@ def codes_of(maker: str) -> set[str]:
 def test_every_finding_has_a_sentence():
     codes = codes_of("Finding")
     assert len(codes) > 25
-    assert codes - {"too_long"} <= FINDINGS.keys()
+    assert codes - {"too_long"} <= FINDINGS.keys() | path_check.REFUSALS.keys()
 
 
 def test_every_reason_has_a_sentence():
     queue = {"never_fits", "capacity", "out_of_service"}
     codes = codes_of("Reason") | queue
     assert len(codes) > 8
-    assert codes - {"capacity"} <= REASONS.keys()
+    assert codes - {"capacity"} <= REASONS.keys() | path_check.REASONS.keys()
 
 
 def test_every_fault_of_an_engine_has_a_sentence():
