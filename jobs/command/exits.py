@@ -24,7 +24,7 @@ from jobs.command.exits_reading import read
 from jobs.command.exits_run import End, Run
 from jobs.command.exits_simple import Steps, TooMuch
 from jobs.command.exits_state import Drop
-from jobs.command.exits_tree import Part, Program
+from jobs.command.exits_tree import Part, Program, Simple
 from jobs.findings import Finding, Fix, Level
 
 MOST_STEPS = 10_000  # statements gone through in one analysis
@@ -114,6 +114,8 @@ class Analysis:
         if work in self.base.changes_folder:
             slips = drop.code in {"exit_later_command", "exit_and_list"} and run.ran_after
             return Hiding(replace(drop, code="exit_cd"), Level.HINT, work) if slips else None
+        if _tries_again(drop, work):
+            return None
         if not end.status.by_work or drop.code == "exit_loop":
             return Hiding(drop, Level.WARNING, work)
         return Hiding(drop, Level.HINT, work) if self.base.works[work] is Kind.MAIN else None
@@ -138,6 +140,16 @@ def _decisive(end: End, work: Part) -> Drop:
         return end.drops[1]
     waits = [drop for drop in end.drops if drop.code == "exit_wait"]
     return waits[0] if waits and first.code == "exit_background" else first
+
+
+def _tries_again(drop: Drop, work: Part) -> bool:
+    """Whether the right of || is the same program once more, as in `train.py || train.py --resume`."""
+    again = drop.chosen
+    if drop.code != "exit_ignored" or not isinstance(again, Simple) or not isinstance(work, Simple):
+        return False
+    return [word.text for word in again.words[:2]] == [word.text for word in work.words[:2]] and len(
+        again.words
+    ) > 1
 
 
 def exit_findings(command: str) -> list[Finding]:

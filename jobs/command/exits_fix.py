@@ -130,7 +130,7 @@ def _only_talk(place: Place) -> bool:
 def _kept(place: Place) -> Iterator[Change]:
     """Notes the exit code behind the statement, and ends with it."""
     item = _item_of(place, place.work)
-    if item is None or item.background:
+    if item is None or item.background or _WAITS_FOREVER.search(place.source.data, item.end):
         return
     noted = _noted(place, item)
     if "$?" in _behind(place, item) and not noted:
@@ -166,6 +166,8 @@ def of_ignored(place: Place) -> Iterator[Change]:
     right = place.drop.chosen
     if not isinstance(place.drop.part, AndOr) or right is None or has_heredoc(right):
         return
+    if _WAITS_FOREVER.search(right.text.encode()):
+        return  # what never ends cannot end with a code
     name, text = place.kept, right.text
     if isinstance(right, Simple) and [word.literal for word in right.words] in (
         ["true"],
