@@ -74,6 +74,8 @@ def leave(kind: str) -> Builtin:
     def leaves(run: Commands, part: Simple, words: Sequence[Word], state: State) -> Status:
         if kind == "exit":
             run.last_exit = part
+        elif not state.calls:
+            return FAILS  # bash goes on
         now = run.left if run.left is not None and kind == "exit" else state.status
         raise Leaves(kind, _given(run, part, words[0], state) if words else now.seen())
 
@@ -94,6 +96,8 @@ def _given(run: Commands, part: Simple, word: Word, state: State) -> Status:
 
 def leave_loop(kind: str) -> Builtin:
     def leaves(run: Commands, part: Simple, words: Sequence[Word], state: State) -> Status:
+        if not state.loops:
+            return FINE
         number = number_of(state.value_of(words[0])) if words else 1
         raise Leaves(kind, FINE, number if isinstance(number, int) and number > 0 else 1)
 

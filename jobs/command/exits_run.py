@@ -106,6 +106,7 @@ class Run(Commands):
     def background(self, item: Item, state: State, quiet: bool) -> Status:
         self.backgrounds.append(item)
         child = state.child()
+        child.loops = 0
         try:
             status = self.shell((alone(item.body),), child, quiet)
         except NeverEnds:
@@ -125,6 +126,7 @@ class Run(Commands):
         for stage in part.stages:
             self.tick()
             child = state.child()
+            child.loops = 0
             try:
                 stages.append(self.shell((alone(stage),), child, quiet))
             except NeverEnds:
@@ -253,14 +255,18 @@ class Run(Commands):
     def turn(self, part: Loop, state: State, quiet: bool) -> tuple[Status, bool]:
         """One turn: how it ended, and whether it ended the loop."""
         self.tick()
+        loops = state.loops
+        state.loops = loops + 1
         try:
             status = self.block(part.block, state, quiet)
         except Leaves as leaves:
             if leaves.kind not in {"break", "continue"}:
                 raise
-            if leaves.loops > 1:
+            if leaves.loops > 1 and loops:
                 raise Leaves(leaves.kind, leaves.status, leaves.loops - 1) from None
             return leaves.status, leaves.kind == "break"
+        finally:
+            state.loops = loops
         return status, False
 
     def while_loop(self, part: Loop, state: State, quiet: bool) -> Status:
@@ -319,7 +325,7 @@ class Run(Commands):
 
     def substitutions(self, word: Word, part: Part, state: State, quiet: bool) -> None:
         for run in word.runs:
-            if self.apart(run, state, quiet, state.errexit and state.inherit_errexit).telling:
+            if self.substituted(run, state, quiet).telling:
                 state.drop("exit_masked", part)
 
     def counted(self, given: Assignment, state: State) -> int | Status | None:

@@ -145,7 +145,7 @@ class Commands:
         values = [value for assignment in part.assignments for value in assignment.values]
         for word in (*part.words, *values, *part.redirects):
             for run in word.runs:
-                last = self.apart(run, state, quiet, state.errexit and state.inherit_errexit)
+                last = self.substituted(run, state, quiet)
                 if last.telling and (not plain or word not in values):
                     state.drop("exit_masked", part)
             for feed in word.feeds:
@@ -153,12 +153,17 @@ class Commands:
                     state.drop("exit_masked", part)
         return last if plain and any(value.runs for value in values) else None
 
-    def apart(self, block: Block, state: State, quiet: bool, errexit: bool) -> Status:
+    def apart(self, block: Block, state: State, quiet: bool, errexit: bool, *, loops: int = 0) -> Status:
         child = state.child()
+        child.loops = loops
         child.errexit = errexit
         status = self.shell(block, child, quiet)
         state.learn(child)
         return status.seen()
+
+    def substituted(self, run: Block, state: State, quiet: bool) -> Status:
+        """Of `$(…)`: without `set -e`, which bash does not hand on."""
+        return self.apart(run, state, quiet, state.errexit and state.inherit_errexit, loops=state.loops)
 
     def assign(self, assignments: Sequence[Assignment], state: State) -> None:
         for given in assignments:
@@ -182,6 +187,8 @@ class Commands:
         traps = state.traps
         if "ERR" in traps and not state.errtrace:
             state.traps = {key: trap for key, trap in traps.items() if key != "ERR"}
+        loops, state.loops = state.loops, 0
+        state.calls += 1
         self.depth += 1
         try:
             status = self.part(state.functions[name].body, state, quiet)
@@ -191,6 +198,8 @@ class Commands:
             status = leaves.status
         finally:
             self.depth -= 1
+            state.calls -= 1
+            state.loops = loops
         if "ERR" in traps:
             state.traps = {"ERR": traps["ERR"], **state.traps}
         return status.seen()

@@ -92,6 +92,8 @@ class State:
     misled: bool = False  # runs on in a wrong folder
     followed: bool = False  # a further program failed by itself because of that
     folder: str | None = None
+    loops: int = 0  # around this place, of this shell and function
+    calls: int = 0
     drops: tuple[Drop, ...] = ()
 
     def copy(self) -> State:

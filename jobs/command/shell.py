@@ -15,7 +15,8 @@ from tree_sitter import Language, Node, Parser
 
 MOST_ANALYSED = 16 * 2**10  # bytes
 MOST_OPEN = 256  # brackets that are never closed
-MOST_PIPES = 1024
+MOST_SIGNS = 1024  # of each of these
+_COSTLY_SIGNS = (b"|", b"@", b"<", b">")
 _BASH = Language(tree_sitter_bash.language())
 
 
@@ -56,8 +57,10 @@ def parsed(text: str) -> Script | None:
 
 
 def _costly(data: bytes) -> bool:
-    """Whether the text is of the kind that costs the parser the square of its length."""
-    return data.count(b"(") - data.count(b")") > MOST_OPEN or data.count(b"|") > MOST_PIPES
+    """Whether the text is of a kind that costs the parser the square of its length."""
+    unmatched = abs(data.count(b"(") - data.count(b")"))
+    many = any(data.count(sign) > MOST_SIGNS for sign in _COSTLY_SIGNS)
+    return many or unmatched > MOST_OPEN or b"\0" in data
 
 
 def walk(node: Node) -> Iterator[Node]:

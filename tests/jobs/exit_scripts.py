@@ -77,7 +77,7 @@ def _statement(random: Random, depth: int) -> str:
         f"if {one}; then {block}; else {more}; fi",
         f"( {block} )",
         f"{{ {block}; }}",
-        f"made() {{ {block}; }}; made",
+        f"{{ made() {{ {block}; }}; made; }}",
         f"for i in 1 2; do {block}; done",
         "train & wait $!",
         f"( {block} ) & wait $!",
