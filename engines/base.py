@@ -13,7 +13,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, order=True, slots=True)
 class AttemptKey:
-    """Names one attempt of one job for ever: `jo-…` and 1, 2, 3 … A path check is one of its own: `pc-…`, 1."""
+    """Names one attempt of one job for ever: `jo-…` and 1, 2, 3 … A path check is its own: `pc-…`, 1."""
 
     job: str
     attempt: int

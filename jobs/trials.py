@@ -8,10 +8,11 @@ from django.db import IntegrityError, transaction
 
 from jobs.estimate import read_ahead
 from jobs.facts import PoolFacts
+from jobs.findings import Finding
 from jobs.models import Job
 from jobs.querysets import JobQuerySet
 from jobs.rules import rdma_allowed
-from jobs.services import job_create
+from jobs.services import RequestRefused, job_create
 from jobs.spec import JobSpec
 from jobs.states import LIVE
 from teams.models import User
@@ -45,7 +46,8 @@ def trials_of(user: User, draft: str) -> JobQuerySet:
 
 def trial_create(*, user: User, spec: JobSpec, draft: str) -> tuple[Job, bool]:
     """The trial of the form that is under way, whatever the form holds by now, else a new one; and whether it
-    is new. RequestRefused as from `job_create`."""
+    is new. RequestRefused as from `job_create`; a trial that its creator may not see any more keeps them
+    from another one of the same form."""
     trials = trials_of(user, draft)
     read_ahead(spec)
     try:
@@ -58,8 +60,8 @@ def trial_create(*, user: User, spec: JobSpec, draft: str) -> tuple[Job, bool]:
             return job, True
     except IntegrityError:  # sent twice at a time: the database keeps the first, which may have ended since
         latest: Job | None = trials.first()
-        if latest is None:
-            raise
+        if latest is None:  # theirs, of a team that they have left
+            raise RequestRefused([Finding("team_unknown", "team")]) from None
         return latest, False
 
 

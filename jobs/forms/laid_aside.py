@@ -60,4 +60,9 @@ def _parsed(text: str) -> list[Aside]:
 
 
 def _well_formed(row: object) -> bool:
-    return isinstance(row, list) and len(row) == len(Aside.__slots__) and all(isinstance(v, str) for v in row)
+    return isinstance(row, list) and len(row) == len(Aside.__slots__) and all(map(_is_text, row))
+
+
+def _is_text(value: object) -> bool:
+    """Half of a surrogate pair cannot be sent back."""
+    return isinstance(value, str) and not any("\ud800" <= sign <= "\udfff" for sign in value)

@@ -82,9 +82,7 @@ ADVICE = {
     ),
 }
 
-_SIZES = frozenset(
-    {"nproc_not_gpus", "processes_not_gpus", "no_launcher"}
-)  # elsewhere it is to be written
+_SIZES = frozenset({"nproc_not_gpus", "processes_not_gpus", "no_launcher"})  # elsewhere it is to be written
 
 
 def advice_text(code: str, data: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The path check on the whole console: hint, tick and engine by themselves, also after everything was killed."""
+"""The path check on the whole console: hint, tick and engine by themselves, also after all was killed."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.command.shell import MOST_ANALYSED, MOST_OPEN, MOST_PIPES, parsed, walk
+from jobs.command.shell import MOST_ANALYSED, MOST_OPEN, MOST_SIGNS, parsed, walk
 
 
 def test_positions_are_lines_and_texts_are_whole_characters() -> None:
@@ -32,8 +32,12 @@ def test_broken_text_has_a_tree_too() -> None:
         ("a=(" * MOST_OPEN, True),
         ("a=(" * (MOST_OPEN + 1), False),
         ("a=()\n" * (MOST_OPEN + 1), True),
-        ("a | " * MOST_PIPES, True),
-        ("a | " * (MOST_PIPES + 1), False),
+        ("a | " * MOST_SIGNS, True),
+        ("a | " * (MOST_SIGNS + 1), False),
+        ("a@" * (MOST_SIGNS + 1), False),
+        (">" * (MOST_SIGNS + 1), False),
+        (")" * (MOST_OPEN + 1), False),
+        ("a\0b", False),
     ],
 )
 def test_what_would_cost_too_much_is_not_analysed(text: str, analysed: bool) -> None:

@@ -331,3 +331,11 @@ def test_a_retired_pool_is_no_accident(client: Client, sent: dict[str, Any], nor
     Pool.objects.filter(pk=north.pool.pk).update(retired_at=timezone.now())
     browser = Browser(client, sent)
     assert north.pool.name in notes(browser.change())[0]
+
+
+def test_half_a_surrogate_pair_is_not_sent_back(client: Client, alice: User, pool: Pool) -> None:
+    client.force_login(alice)
+    page = Page(client.get(CREATE))
+    forged = '[["image", "1", "\\ud800", "x"]]'
+    sent = page.fields() | {"shown_pool": ["1000000"], "laid_aside": [forged]}
+    assert client.post("/jobs/estimate/", sent).status_code == 200
