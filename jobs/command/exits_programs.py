@@ -42,9 +42,9 @@ EASY = names(
     "sftp curl wget aria2c axel aws ossutil ossutil64 coscli s3cmd s5cmd gsutil gcloud rclone mc hdfs "
     "obsutil tosutil bcecmd azcopy huggingface-cli hf modelscope kaggle gdown ftp lftp ssh-keygen pip "
     "pip3 pip2 conda mamba micromamba apt apt-get apt-key yum dnf apk dpkg rpm brew npm yarn pnpm uv "
-    "poetry git git-lfs hg svn wandb swanlab mlflow tensorboard visdom aim jupyter jupyter-lab redis- "
-    "server nginx sshd service systemctl watch mail sendmail node_exporter ldconfig update-alternatives "
-    "locale localedef useradd groupadd passwd su crontab logger notify-send"
+    "poetry git git-lfs hg svn wandb swanlab mlflow tensorboard visdom aim jupyter jupyter-lab "
+    "redis-server nginx sshd service systemctl watch mail sendmail node_exporter ldconfig "
+    "update-alternatives locale localedef useradd groupadd passwd su crontab logger notify-send"
 )
 LAUNCHERS = names(
     "torchrun deepspeed accelerate mpirun mpiexec orterun srun horovodrun ray pypy pypy3 ipython julia "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from django import forms
@@ -155,7 +156,8 @@ class JobForm(forms.Form):
     def _unclear(self) -> list[Unclear]:
         typed = [Unclear(name, str(text)) for name, texts in self.errors.items() for text in texts]
         rows = enumerate(self.mount_rows, start=1)
-        return typed + [Unclear("mounts", text, number) for number, row in rows for text in row.errors]
+        wrong = (Unclear("mounts", text, number) for number, row in rows for text in row.errors)
+        return typed + list(islice(wrong, limits.MOST_MOUNTS))
 
     def _rows(self, left: str, right: str) -> list[Row]:
         data: Any = self.data
