@@ -4,44 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-WORDS = [
-    *["train"] * 4,
-    *(
-        "true",
-        "false",
-        "echo x",
-        "rc=$?",
-        "exit $rc",
-        "exit $?",
-        "exit 0",
-        "exit 3",
-        "exit",
-        "return",
-        "return 0",
-    ),
-    *(
-        "set -e",
-        "set +e",
-        "set -o pipefail",
-        "set +o pipefail",
-        "wait",
-        "wait $!",
-        "break",
-        "good",
-        "bad",
-        "mine",
-    ),
-    *(
-        "X=$(train)",
-        "X=$(train; true)",
-        "export X=$(train)",
-        "[ $rc -eq 0 ]",
-        "[ $? -eq 0 ]",
-        "(( rc == 0 ))",
-    ),
-    *("test ${PIPESTATUS[0]} -eq 0", "rc=${PIPESTATUS[0]}", "trap 'exit 0' EXIT", "trap 'echo bye' EXIT"),
-    *("trap 'exit' EXIT", "trap 'exit $?' EXIT", "trap - EXIT", "trap 'exit 4' ERR"),
-]
+PROGRAMS = ["train"] * 4 + ["true", "false", "echo x", "good", "bad", "mine"]
+LEAVING = ["exit", "exit 0", "exit 3", "exit $?", "exit $rc", "return", "return 0", "break", "wait"]
+SETTING = ["set -e", "set +e", "set -o pipefail", "set +o pipefail", "rc=$?", "rc=${PIPESTATUS[0]}"]
+TRAPS = ["'exit 0' EXIT", "'echo bye' EXIT", "'exit' EXIT", "'exit $?' EXIT", "- EXIT", "'exit 4' ERR"]
+ASKING = ["[ $rc -eq 0 ]", "[ $? -eq 0 ]", "(( rc == 0 ))", "test ${PIPESTATUS[0]} -eq 0"]
+SUBSTITUTIONS = ["X=$(train)", "X=$(train; true)", "export X=$(train)"]
+WORDS = PROGRAMS + LEAVING + SETTING + [f"trap {what}" for what in TRAPS] + ASKING + SUBSTITUTIONS
 START = "rc=0\ngood() { true; }\nbad() { false; }\nmine() { train; true; }\n"
 
 
@@ -79,10 +48,10 @@ def _statement(random: Random, depth: int) -> str:
         f"{{ {block}; }}",
         f"{{ made() {{ {block}; }}; made; }}",
         f"for i in 1 2; do {block}; done",
-        "train & wait $!",
-        f"( {block} ) & wait $!",
-        "train & pid=$!; wait $pid",
-        "train & wait",
+        "{ train & wait $!; }",
+        f"{{ ( {block} ) & wait $!; }}",
+        "{ train & pid=$!; wait $pid; }",
+        "{ train & wait; }",
         f"! {random.choice(WORDS)}",
     ]
     return random.choice(shapes)

@@ -144,3 +144,11 @@ def compared(seed: int, count: int, programs: Path, folder: Path) -> int:
 
 def test_made_up_scripts_end_as_they_are_followed(programs: Path, tmp_path: Path) -> None:
     assert compared(seed=20, count=120, programs=programs, folder=tmp_path) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(4))
+def test_many_made_up_scripts_end_as_they_are_followed(seed: int, programs: Path, tmp_path: Path) -> None:
+    assert compared(seed=seed, count=1500, programs=programs, folder=tmp_path) > 200
