@@ -1,4 +1,4 @@
-"""Commands that hide a failure: warned of before they are sent, run as they are, told beside the green job."""
+"""Commands that hide a failure: warned of before they are sent, run as they are, told beside the job."""
 
 from __future__ import annotations
 
