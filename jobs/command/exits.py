@@ -29,6 +29,7 @@ from jobs.findings import Finding, Fix, Level
 
 MOST_STEPS = 10_000  # statements gone through in one analysis
 MOST_STEPS_OF_TRIES = 6_000  # the same, for all changes that are tried
+BYTES_PER_STEP = 8  # what reading a changed command costs, in steps
 MOST_TOLD = 10
 MOST_SHOWN = 60  # characters
 ONCE = {
@@ -225,7 +226,12 @@ def _short(text: str) -> str:
 
 
 def _fix(command: str, analysis: Analysis, hiding: Hiding, tries: Steps) -> Fix | None:
-    """The change after which least is hidden; None if none makes this place better."""
+    """The change after which least is hidden; None if none makes this place better.
+
+    Nothing is offered for broken text, of which nobody knows what the change would do.
+    """
+    if analysis.program.wrong_at is not None:
+        return None
     best: tuple[int, str] | None = None
     for edits in changes(analysis.place_of(hiding)):
         text = changed(command, edits)
@@ -239,8 +245,9 @@ def _fix(command: str, analysis: Analysis, hiding: Hiding, tries: Steps) -> Fix 
 
 def _weight_after(text: str, analysis: Analysis, hiding: Hiding, tries: Steps) -> int | None:
     """What is hidden still in a changed command; None if the change does not settle the place."""
-    program = read(text)
-    if program is None or (program.wrong_at is not None and analysis.program.wrong_at is None):
+    tries.left -= len(text) // BYTES_PER_STEP
+    program = read(text) if tries.left > 0 else None
+    if program is None or program.wrong_at is not None:
         return None
     then = Analysis(program, tries)
     code = hiding.drop.code
