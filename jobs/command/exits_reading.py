@@ -87,11 +87,13 @@ def _blank(data: bytearray, start: int, end: int) -> None:
 
 def _first_error(script: Script) -> int:
     """Where the first piece begins that is no bash; of one that is not closed, where it was opened."""
-    for node in walk(script.root):
-        if node.is_missing:
-            return (node.parent or node).start_byte
-        if node.is_error:
-            return node.start_byte
+    stack = [(script.root, script.root.start_byte)]  # with where the parent begins: `parent` itself is slow
+    while stack:
+        node, opened = stack.pop()
+        if node.is_missing or node.is_error:
+            return opened if node.is_missing else node.start_byte
+        if node.has_error:
+            stack += [(child, node.start_byte) for child in reversed(node.children)]
     return script.root.start_byte
 
 
