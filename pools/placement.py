@@ -58,11 +58,23 @@ class Counts:
         return fits(self.idle_nodes, shape)
 
     def take(self, shape: Shape) -> tuple[int, ...]:
-        for gpus in shape.gpus_by_rank:
-            k = best_fit(self.idle_nodes, gpus)
-            self.idle_nodes[k] -= 1
-            self.idle_nodes[k - gpus] += 1
+        self._fill(shape.worker_gpus, shape.full_workers)
+        if shape.remainder:
+            self._fill(shape.remainder, 1)
         return ()
+
+    def _fill(self, gpus: int, workers: int) -> None:
+        """Node by node instead of Worker by Worker: one that has taken a Worker has the fewest idle GPUs of
+        all, so best fit fills it before the next."""
+        for k in range(gpus, len(self.idle_nodes)):
+            each = k // gpus
+            whole, rest = divmod(min(workers, self.idle_nodes[k] * each), each)
+            self.idle_nodes[k] -= whole + bool(rest)
+            self.idle_nodes[k - each * gpus] += whole
+            self.idle_nodes[k - rest * gpus] += bool(rest)
+            workers -= whole * each + rest
+        if workers:
+            raise ValueError(f"no node has {gpus} GPUs idle")
 
 
 class Nodes:

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy, ngettext, pgettext, pgettext_lazy
 
 from jobs.states import Framework
-from jobs.texts.filling import filled
+from jobs.texts.filling import filled, kept_by_language
 from jobs.texts.reasons import gpus_text
 from jobs.texts.states import FRAMEWORK_LABELS
 
@@ -64,6 +64,7 @@ POINTS = {
 }
 
 
+@kept_by_language
 def point_title(code: str) -> str:
     return str(TITLES[code])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy
 
+from jobs.texts.filling import kept_by_language
+
 INJECTED = {
     "TRAINYARD_JOB_ID": gettext_lazy("id of the job"),
     "TRAINYARD_ATTEMPT": gettext_lazy("which run of the job this is, from 1"),
@@ -16,6 +18,7 @@ INJECTED = {
 }
 
 
+@kept_by_language
 def injected_text(name: str) -> str:
     """What the variable holds; empty if nothing is known of it (a test looks for those)."""
     return str(INJECTED.get(name, ""))

@@ -205,7 +205,12 @@ def estimate(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=401)  # whoever looks at the form is signed out
     settled = settle(signed_in(request), request.POST)
     context = _shown(settled.form) | {"live": True, "settled": settled, "followed": settled.said}
-    context["noted"] = [(name, context["summary"].beside.get(name, ())) for name in settled.noted]
+    summary = context["summary"]
+    context |= {
+        "noted": tuple((name, summary.beside.get(name, ())) for name in settled.noted),
+        "rules": tuple(summary.rules.items()),
+        "sections": tuple(summary.said.items()),
+    }
     body = render_to_string("jobs/create/live.html", context)
     seen = "" if settled.anything else digest(body)
     if seen and request.POST.get("seen") == seen:
