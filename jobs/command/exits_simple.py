@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -46,7 +47,7 @@ class Steps:
 Builtin = Callable[["Commands", Simple, Sequence[Word], State], Status]
 
 
-class Commands:
+class Commands(ABC):
     """`failing` is the simple command that fails: each time, or with `once` the first time only.
 
     Without it everything goes well, and `works` and `scripts` tell what was met.
@@ -71,14 +72,17 @@ class Commands:
         self.depth = 0
         self.left: Status | None = None  # what EXIT began with
 
+    @abstractmethod
     def block(self, block: Block, state: State, quiet: bool) -> Status:
-        raise NotImplementedError
+        """How a sequence of lines ends."""
 
+    @abstractmethod
     def part(self, part: Part, state: State, quiet: bool) -> Status:
-        raise NotImplementedError
+        """How one part of a line ends."""
 
+    @abstractmethod
     def shell(self, block: Block, state: State, quiet: bool) -> Status:
-        raise NotImplementedError
+        """The same in a shell of its own: nothing it sets stays."""
 
     def tick(self) -> None:
         self.steps.left -= 1
@@ -178,8 +182,9 @@ class Commands:
                     given.name, state.value_of(given.values[0]) if given.values else "", adds=given.adds
                 )
 
+    @abstractmethod
     def counted(self, given: Assignment, state: State) -> int | Status | None:
-        raise NotImplementedError
+        """What arithmetic gives, where that is certain."""
 
     def call(self, name: str, state: State, quiet: bool) -> Status:
         if self.depth >= DEEPEST_CALL:
