@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 import tempfile
 import time
-from http.cookies import SimpleCookie
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import urlencode
 
+from bench.client import Client
 from bench.goals import Result
 from tests.e2e.readers import SlowReaders, signed_address
 from tests.e2e.stack import Console
@@ -59,11 +57,8 @@ class Form:
     """The create-job form of somebody who has signed in and filled it, on a connection that stays open."""
 
     def __init__(self, console: Console) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", console.port, timeout=60)
-        self._cookies: SimpleCookie = SimpleCookie()
-        self._ask("GET", "/accounts/login/")
-        self._post("/accounts/login/", {"username": "alice", "password": "demo", "next": "/jobs/"}, 302)
-        page = Page(SimpleNamespace(content=self._ask("GET", "/jobs/create/")))  # type: ignore[arg-type]
+        self._client = Client(console.port)
+        page = Page(SimpleNamespace(content=self._client.ask("GET", "/jobs/create/")))  # type: ignore[arg-type]
         self._body = page.fields() | {"spec": [str(console.spec(1))]} | {k: [v] for k, v in FILLED.items()}
 
     def recompute_for(self, seconds: float) -> list[float]:
@@ -77,24 +72,8 @@ class Form:
     def recompute(self) -> float:
         """Seconds from a change on the form to the whole new part."""
         begun = time.perf_counter()
-        self._post("/jobs/estimate/", self._body, 200)
+        self._client.post("/jobs/estimate/", self._body)
         return time.perf_counter() - begun
-
-    def _post(self, path: str, fields: dict[str, object], status: int) -> None:
-        token = {"csrfmiddlewaretoken": self._cookies["csrftoken"].value}
-        self._ask("POST", path, urlencode(fields | token, doseq=True), status)
-
-    def _ask(self, method: str, path: str, body: str | None = None, status: int = 200) -> bytes:
-        headers = {"Cookie": "; ".join(f"{name}={m.value}" for name, m in self._cookies.items())}
-        if body is not None:
-            headers |= {"Content-Type": "application/x-www-form-urlencoded", "HX-Request": "true"}
-        self._connection.request(method, path, body, headers)
-        answer = self._connection.getresponse()
-        data = answer.read()
-        assert answer.status == status, f"{method} {path}: {answer.status} {data[:2000]!r}"
-        for cookie in answer.headers.get_all("Set-Cookie", []):
-            self._cookies.load(cookie)
-        return data
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from django.core.management import call_command
 from django.db import connection
 
 import bench.ready  # noqa: F401
+from bench.client import Client
 from bench.goals import Result
-from bench.recompute_client import Client
 from bench.recompute_data import fill
 from bench.recompute_server import CONSTANT
 from tests.e2e.stack import free_pair

@@ -54,7 +54,6 @@ ORIGINS = {
     "mounts": gettext_lazy("mount path"),
     "public_data": pgettext_lazy("of a path", "public data"),
     "command": pgettext_lazy("of a path", "start command"),
-    "tensorboard_dir": gettext_lazy("log directory"),
     "env": pgettext_lazy("of a path", "environment variable"),
     "paths": gettext_lazy("asked for"),
 }

@@ -3,7 +3,7 @@
   const form = document.getElementById("create-form");
   const place = document.getElementById("path-check-place");
   const said = document.getElementById("path-check-said");
-  const COUNT = ["team", "pool", "image", "command", "env_text", "env_name", "env_value", "public_data", "mount_volume", "mount_path", "tensorboard_dir"];
+  const COUNT = ["team", "pool", "image", "command", "env_text", "env_name", "env_value", "public_data", "mount_volume", "mount_path"];
   let looked = "";
   const now = () => JSON.stringify([...new FormData(form)].filter(([name]) => COUNT.includes(name)));
   const note = () => {
