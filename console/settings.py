@@ -111,6 +111,9 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
     DATABASES["default"].setdefault("CONN_HEALTH_CHECKS", True)
+    DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = (
+        1 if env.bool("DATABASE_PREPARE", True) else None
+    )  # for the statements of `pools.prepared`; none other can be prepared
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "teams.User"

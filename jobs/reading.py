@@ -45,7 +45,7 @@ from jobs.spec import MOST_WORKERS, JobSpec, is_job_key
 from jobs.states import State
 from jobs.vault import readable
 from pools.capacity import Shape
-from pools.compiled import Compiled
+from pools.compiled import Asking, Compiled, Rows, answers
 from pools.models import Discipline, Flavor, Grant, Node, Pool, WorkerSpec
 from pools.placement import IdleNode
 from storage.models import VolumeGrant
@@ -105,15 +105,18 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
     team = access.team(spec.team)
     if team is not None and spec.team is None:
         spec = replace(spec, team=team.id)
+    image, volumes, waiting = answers(
+        _image_asking(spec, team, pool), _volumes_asking(spec, team), _waiting_asking(pool)
+    )
     return spec, Facts(
         now=timezone.now(),
         teams=frozenset(team.id for team in access.teams),
         user=user.pk,
         may_use_high_priority=team is not None and team.may_use_high_priority,
         pool=pool,
-        image=image_read(spec.image, team.id, pool) if team and spec.image is not None else None,
-        volumes=volumes_read(team.id, spec) if team and spec.mounts else {},
-        waiting=waiting_read(pool.id) if pool else (),
+        image=_image_of(image),
+        volumes={row[0]: VolumeFacts(*row) for row in volumes},
+        waiting=tuple(_waiting_of(row) for row in waiting),
         sources=sources_read(spec, user, pool.zone if pool else None),
     )
 
@@ -239,8 +242,14 @@ def _image(image_id: int, team_id: int, zone_id: int) -> QuerySet[Image, Any]:
 _IMAGE = Compiled(_image)
 
 
-def image_read(image_id: int, team_id: int, pool: PoolFacts | None) -> ImageFacts | None:
-    for pk, reference, digest, services, in_zone in _IMAGE.rows(image_id, team_id, pool.zone if pool else 0):
+def _image_asking(spec: JobSpec, team: TeamFacts | None, pool: PoolFacts | None) -> Asking | None:
+    if team is None or spec.image is None:
+        return None
+    return _IMAGE.asking(spec.image, team.id, pool.zone if pool else 0)
+
+
+def _image_of(rows: Rows) -> ImageFacts | None:
+    for pk, reference, digest, services, in_zone in rows:
         return ImageFacts(pk, reference, digest, tuple(services), bool(in_zone))
     return None
 
@@ -255,13 +264,12 @@ def _volumes(team_id: int, *volumes: int) -> QuerySet[VolumeGrant, Any]:
 _VOLUMES = Compiled(_volumes)
 
 
-def volumes_read(team_id: int, spec: JobSpec) -> dict[int, VolumeFacts]:
-    """Of the volumes that are to be mounted, those that the team may mount; none of more mounts than there
+def _volumes_asking(spec: JobSpec, team: TeamFacts | None) -> Asking | None:
+    """For the volumes that are to be mounted, those that the team may mount; none of more mounts than there
     may be, which are refused, as a text would be kept for every number of them."""
-    if len(spec.mounts) > MOST_MOUNTS:
-        return {}
-    wanted = sorted({mount.volume for mount in spec.mounts})
-    return {row[0]: VolumeFacts(*row) for row in _VOLUMES.rows(team_id, *wanted)}
+    if team is None or not 0 < len(spec.mounts) <= MOST_MOUNTS:
+        return None
+    return _VOLUMES.asking(team.id, *sorted({mount.volume for mount in spec.mounts}))
 
 
 def sources_read(spec: JobSpec, user: User, zone: int | None) -> dict[str, SourceFacts]:
@@ -320,6 +328,15 @@ def _waiting(now: datetime, *pool_ids: int) -> QuerySet[WaitingTotal, Any]:
 _WAITING = Compiled(_waiting)
 
 
+def _waiting_asking(pool: PoolFacts | None) -> Asking | None:
+    return _WAITING.asking(timezone.now(), pool.id) if pool else None
+
+
+def _waiting_of(row: Sequence[Any]) -> WaitingFacts:
+    _pool, flavor, priority, team, worker_gpus, total_gpus, *counts = row
+    return WaitingFacts(flavor, priority, team, Shape(worker_gpus, total_gpus), *counts)
+
+
 def waiting_read(pool_id: int) -> tuple[WaitingFacts, ...]:
     """The classes in which jobs wait, each with its oldest job that may start."""
     return tuple(waiting_by_pool([pool_id])[pool_id])
@@ -328,11 +345,8 @@ def waiting_read(pool_id: int) -> tuple[WaitingFacts, ...]:
 def waiting_by_pool(pool_ids: Collection[int]) -> dict[int, list[WaitingFacts]]:
     """As `waiting_read`, for several pools in one query; a pool where nobody waits has an empty list."""
     found: dict[int, list[WaitingFacts]] = {pool_id: [] for pool_id in pool_ids}
-    for pool, flavor, priority, team, worker_gpus, total_gpus, *counts in _WAITING.rows(
-        timezone.now(), *pool_ids
-    ):
-        shape = Shape(worker_gpus, total_gpus)
-        found[pool].append(WaitingFacts(flavor, priority, team, shape, *counts))
+    for row in _WAITING.rows(timezone.now(), *pool_ids):
+        found[row[0]].append(_waiting_of(row))
     return found
 
 

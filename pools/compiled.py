@@ -1,15 +1,21 @@
 """Queries whose SQL is made once: where a page asks the same again and again, building the text each time
-takes longer than the database takes to answer."""
+takes longer than the database takes to answer.
+
+PostgreSQL is made to prepare them: reading and planning such a text took it longer than running the plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
+
+from pools.prepared import Parameter, fetched_prepared, with_constants
 
 Argument = int | datetime
+Rows = Sequence[tuple[Any, ...]]
 _FIRST_MARKS = (
     30_000,
     31_000,
@@ -25,6 +31,11 @@ class _Text(NamedTuple):
     converters: tuple[tuple[int, tuple[Callable[..., Any], ...], Any], ...]
 
 
+class Asking(NamedTuple):
+    text: _Text
+    values: list[Any]
+
+
 class Compiled:
     """Of a function from numbers and moments to a `values_list` queryset: the rows for such arguments.
 
@@ -36,18 +47,32 @@ class Compiled:
         self._build = build
         self._texts: dict[tuple[Any, ...], _Text] = {}
 
-    def rows(self, *arguments: Argument) -> Sequence[tuple[Any, ...]]:
+    def rows(self, *arguments: Argument) -> Rows:
         """In one query."""
-        key = (connection.vendor, *map(type, arguments))
+        return answers(self.asking(*arguments))[0]
+
+    def asking(self, *arguments: Argument) -> Asking:
+        """The query for such arguments, to be asked together with others."""
+        key = (connections[DEFAULT_DB_ALIAS].vendor, *map(type, arguments))
         text = self._texts.get(key)
         if text is None:
             text = self._texts[key] = _compile(self._build, arguments)
         given = [_adapted(argument) for argument in arguments]
-        values = [constant if at is None else given[at] for constant, at in text.values]
-        with connection.cursor() as cursor:
-            cursor.execute(text.sql, values)
-            found = cursor.fetchall()
-        return [_converted(row, text) for row in found] if text.converters else found
+        return Asking(text, [constant if at is None else given[at] for constant, at in text.values])
+
+
+def answers(*asked: Asking | None) -> list[Rows]:
+    """The rows of each, none where nothing is asked; from PostgreSQL in one round trip.
+
+    Prepared statements are not used while queries are logged: nobody could read the text of one.
+    """
+    database = connections[DEFAULT_DB_ALIAS]
+    statements = [(one.text.sql, one.values) for one in asked if one is not None]
+    if database.vendor == "postgresql" and not database.queries_logged:
+        found: Iterator[Rows] = iter(fetched_prepared(database, statements))
+    else:
+        found = (_fetched(database, *statement) for statement in statements)
+    return [[] if one is None else _converted(database, next(found), one.text) for one in asked]
 
 
 def _compile(build: Callable[..., models.QuerySet[Any, Any]], arguments: Sequence[Argument]) -> _Text:
@@ -59,12 +84,15 @@ def _compile(build: Callable[..., models.QuerySet[Any, Any]], arguments: Sequenc
     places = {_adapted(_mark(argument, _FIRST_MARKS[0] + at)): at for at, argument in enumerate(arguments)}
     columns = [column for column, *_rest in compiler.select]
     converters = compiler.get_converters(columns)
+    parameters: list[Parameter] = [
+        (None, places[one]) if one != other else (one, None)
+        for one, other in zip(values, others, strict=True)
+    ]
+    if connection.vendor == "postgresql":
+        sql, parameters = with_constants(sql, parameters)
     return _Text(
         sql,
-        tuple(
-            (None, places[one]) if one != other else (one, None)
-            for one, other in zip(values, others, strict=True)
-        ),
+        tuple(parameters),
         tuple((at, tuple(found), column) for at, (found, column) in converters.items()),
     )
 
@@ -85,9 +113,19 @@ def _adapted(argument: Argument) -> Any:
     return argument
 
 
-def _converted(row: Sequence[Any], text: _Text) -> tuple[Any, ...]:
+def _fetched(database: Any, sql: str, values: Sequence[Any]) -> Rows:
+    with database.cursor() as cursor:
+        cursor.execute(sql, values)
+        return list(cursor.fetchall())
+
+
+def _converted(database: Any, rows: Rows, text: _Text) -> Rows:
+    return [_row(database, row, text) for row in rows] if text.converters else rows
+
+
+def _row(database: Any, row: Sequence[Any], text: _Text) -> tuple[Any, ...]:
     values = list(row)
     for at, converters, column in text.converters:
         for convert in converters:
-            values[at] = convert(values[at], column, connection)
+            values[at] = convert(values[at], column, database)
     return tuple(values)

@@ -5,7 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.models import Job
-from jobs.reading import volumes_read
+from jobs.reading import request_read
 from jobs.rules.limits import MOST_MOUNTS
 from jobs.scheduling import queue_cycle
 from jobs.spec import MountSpec
@@ -94,8 +94,9 @@ def test_absurd_numbers_cost_nothing(client, body, extra):
 def test_volumes_are_read_for_as_many_mounts_as_there_may_be(team, more, asked):
     mounts = tuple(MountSpec(2**40 + n, f"/mnt/{n}") for n in range(MOST_MOUNTS + more))
     with CaptureQueriesContext(connection) as queries:
-        assert volumes_read(team.pk, spec(mounts=mounts)) == {}
-    assert len(queries) == asked
+        _spec, facts = request_read(make_user(team), spec(team=team.pk, mounts=mounts))
+    assert facts.volumes == {}
+    assert sum("storage_volumegrant" in query["sql"] for query in queries) == asked
 
 
 @pytest.mark.parametrize(
