@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from django import forms
 from django.core.validators import ProhibitNullCharactersValidator
 from django.utils.functional import lazy
+from django.utils.safestring import SafeString
 
 from jobs.texts import finding_text
 
 MOST_ID = 2**62
+
+
+class SharedFields(dict[str, forms.Field]):
+    """The fields of a class of forms, which its forms have in common: most forms are there to be read once,
+    and copying thirty fields took longer than that. A form changes only a field that it made `own`."""
+
+    def __deepcopy__(self, memo: object) -> SharedFields:
+        return SharedFields(self)
+
+
+def shared(form: type[forms.Form]) -> type[forms.Form]:
+    """Lets the forms of the class share its fields, each of which leads to the notes at it."""
+    for name, field in form.base_fields.items():
+        widget = field.widget
+        widget.attrs["aria-describedby"] = f"notes-{name}"
+        if isinstance(widget, forms.Select) and not isinstance(widget, forms.RadioSelect):
+            widget.attrs["class"] = "form-select"
+        elif not isinstance(widget, forms.CheckboxInput | forms.HiddenInput | forms.RadioSelect):
+            widget.attrs["class"] = "form-control"
+    form.base_fields = SharedFields(form.base_fields)
+    return form
+
+
+def own(form: forms.Form, name: str) -> forms.Field:
+    """The form's own copy of a field."""
+    bound = form[name]
+    bound.field = form.fields[name] = deepcopy(bound.field)
+    return bound.field
+
+
+class OfferedField(forms.BoundField):
+    """A select whose options depend on the form, which has `widget_of` for them: made where it is drawn."""
+
+    def as_widget(self, widget: forms.Widget | None = None, *args: Any, **options: Any) -> SafeString:
+        form: Any = self.form
+        return super().as_widget(widget or form.widget_of(self.name), *args, **options)
 
 
 def whole(label: Any, least: int, most: int, **more: Any) -> forms.IntegerField:
@@ -25,8 +63,14 @@ def whole(label: Any, least: int, most: int, **more: Any) -> forms.IntegerField:
     )
 
 
-def one_id(label: Any, widget: type[forms.Select] = forms.Select) -> forms.IntegerField:
-    return forms.IntegerField(label=label, required=False, min_value=1, max_value=MOST_ID, widget=widget)
+def one_id(label: Any, widget: type[forms.Widget] = forms.Select, **more: Any) -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label, required=False, min_value=1, max_value=MOST_ID, widget=widget, **more
+    )
+
+
+def one_offered(label: Any, widget: type[forms.Select] = forms.Select) -> forms.IntegerField:
+    return one_id(label, widget, bound_field_class=OfferedField)
 
 
 class Text(forms.CharField):

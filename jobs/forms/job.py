@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.choices import CallableChoiceIterator
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from jobs.estimate import Promise
 from jobs.findings import Finding
-from jobs.forms.fields import choice, one_id, switch, text, whole
+from jobs.forms.fields import choice, one_id, one_offered, own, shared, switch, text, whole
 from jobs.forms.image_choice import ImageChoice, ImageSelect
 from jobs.forms.offer import Offer, offer_read
 from jobs.forms.rows import Row, Unclear
@@ -39,18 +40,19 @@ PLACE = re.compile(r"place-(\d{1,9})-([a-z_]{1,40})")
 TAG_BREAKS = re.compile(r"[,，\n]")
 
 
+@shared
 class JobForm(forms.Form):
     """What was typed becomes a `JobSpec`; what the rules say of that comes back beside the fields."""
 
-    team = one_id(gettext_lazy("Team"))
-    pool = one_id(gettext_lazy("Resource pool"))
+    team = one_offered(gettext_lazy("Team"))
+    pool = one_offered(gettext_lazy("Resource pool"))
     spec = one_id(gettext_lazy("Worker spec"))
     worker_count = whole(gettext_lazy("Worker count"), 1, limits.MOST_WORKERS)
     custom = switch(gettext_lazy("Custom GPU count"))
     custom_gpus = whole(gettext_lazy("Number of GPUs"), 1, limits.MOST_CUSTOM_GPUS)
-    flavor = one_id(gettext_lazy("Node flavor"))
+    flavor = one_offered(gettext_lazy("Node flavor"))
     rdma = switch("RDMA")
-    image = one_id(gettext_lazy("Image"), ImageSelect)
+    image = one_offered(gettext_lazy("Image"), ImageSelect)
     framework = forms.CharField(
         label=gettext_lazy("Distributed framework"),
         required=False,
@@ -89,7 +91,6 @@ class JobForm(forms.Form):
         self.full_clean()
         self.after_refusal = bool(self.cleaned_data.get("tried"))
         self.offer = offer or offer_read(user, self.cleaned_data.get("team"), self.cleaned_data.get("pool"))
-        self._offer_choices()
         self._spec = self._request()
         self.unclear = self._unclear()
 
@@ -144,7 +145,7 @@ class JobForm(forms.Form):
         """Makes the errors visible in the controls, with the focus on the first of them."""
         in_order = [name for name in self.fields if name in self.errors]
         for name in in_order:
-            attrs = self.fields[name].widget.attrs
+            attrs = own(self, name).widget.attrs
             attrs["class"] = f"{attrs.get('class', '')} is-invalid"
         rows = [row for row in (*self.variables.rows, *self.mount_rows) if row.errors]
         early = list(self.fields).index("public_data")
@@ -245,26 +246,25 @@ class JobForm(forms.Form):
                 row.errors.append(_("Choose a volume, or empty the mount path."))
         return tuple(mounts)
 
-    def _offer_choices(self) -> None:
-        offer = self.offer
-        self._choices("team", lambda: [(t.id, t.name) for t in offer.teams])
-        self._choices("pool", lambda: [(n.pool.pk, _pool_label(n)) for n in offer.pools])
-        self._choices("flavor", lambda: [(f.id, f"{f.name} · {f.gpu_model}") for f in offer.flavors])
-        self.images = self.fields["image"].widget.choice = ImageChoice(self.user, offer)
-        self._choices("image", self.images.groups)
-        for name, form_field in self.fields.items():
-            widget = form_field.widget
-            widget.attrs["aria-describedby"] = f"notes-{name}"
-            if isinstance(widget, forms.Select) and name != "framework":
-                widget.attrs["class"] = "form-select"
-            elif not isinstance(widget, forms.CheckboxInput | forms.HiddenInput | forms.RadioSelect):
-                widget.attrs["class"] = "form-control"
+    @cached_property
+    def images(self) -> ImageChoice:
+        return ImageChoice(self.user, self.offer)
 
-    def _choices(self, name: str, choices: Callable[[], Sequence[Any]]) -> None:
-        """What a select offers, found out only where it is drawn."""
-        widget = self.fields[name].widget
+    def widget_of(self, name: str) -> forms.Widget:
+        """The select of an offered field, with its options."""
+        offer = self.offer
+        options: dict[str, Callable[[], Sequence[Any]]] = {
+            "team": lambda: [(t.id, t.name) for t in offer.teams],
+            "pool": lambda: [(n.pool.pk, _pool_label(n)) for n in offer.pools],
+            "flavor": lambda: [(f.id, f"{f.name} · {f.gpu_model}") for f in offer.flavors],
+            "image": self.images.groups,
+        }
+        widget: forms.Widget = deepcopy(self.fields[name].widget)
         if isinstance(widget, forms.Select):
-            widget.choices = CallableChoiceIterator(lambda: [("", _("— choose —")), *choices()])
+            widget.choices = [("", _("— choose —")), *options[name]()]
+        if isinstance(widget, ImageSelect):
+            widget.choice = self.images
+        return widget
 
 
 def _pool_label(numbers: PoolNumbers) -> str:
