@@ -59,6 +59,11 @@ class Offer:
         return _volumes(self.team, self.pool) if self.team and self.pool else ()
 
     @property
+    def card_numbers(self) -> tuple[tuple[int, int], ...]:
+        """Of each spec its id, and how many such Workers could start now."""
+        return tuple((card.spec.id, card.startable) for card in self.cards)
+
+    @property
     def flavors(self) -> Sequence[FlavorFacts]:
         return tuple(self.pool.flavors.values()) if self.pool else ()
 

@@ -210,6 +210,7 @@ def estimate(request: HttpRequest) -> HttpResponse:
         "noted": tuple((name, summary.beside.get(name, ())) for name in settled.noted),
         "rules": tuple(summary.rules.items()),
         "sections": tuple(summary.said.items()),
+        "card_numbers": () if settled.moved else settled.form.offer.card_numbers,
     }
     body = render_to_string("jobs/create/live.html", context)
     seen = "" if settled.anything else digest(body)
