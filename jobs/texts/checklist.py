@@ -71,6 +71,12 @@ def point_title(code: str) -> str:
 
 def point_text(why: str, data: Mapping[str, Any]) -> str:
     """What there is to say of a point; the code itself if it has no sentence (a test looks for those)."""
+    plain = ((name, tuple(value) if isinstance(value, list) else value) for name, value in data.items())
+    return _said(why, tuple(plain))
+
+
+@kept_by_language
+def _said(why: str, data: tuple[tuple[str, Any], ...]) -> str:
     told = dict(data)
     if "gpus" in told:
         told["gpus"] = gpus_text(told["gpus"])

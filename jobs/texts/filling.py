@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
-from typing import Any
+from typing import Any, ParamSpec
 
 from django.utils.translation import get_language, ngettext
+
+Told = ParamSpec("Told")
 
 
 def filled(sentences: Mapping[str, Any], code: str, data: Mapping[str, Any]) -> str:
@@ -18,15 +20,16 @@ def gpus_text(gpus: int) -> str:
     return ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": gpus}
 
 
-def kept_by_language(sentence: Callable[[str], str]) -> Callable[[str], str]:
-    """A sentence that follows from its code alone is looked up once a language, not with each update."""
+def kept_by_language(sentence: Callable[Told, str]) -> Callable[Told, str]:
+    """A sentence that follows from its arguments alone is made once a language, not with each update. They
+    must be values that never change."""
 
     @lru_cache(maxsize=512)
-    def kept(_language: str | None, code: str) -> str:
-        return sentence(code)
+    def kept(_language: str | None, *told: Any) -> str:
+        return sentence(*told)  # type: ignore[call-arg]  # no keywords, see below
 
     @wraps(sentence)
-    def looked_up(code: str) -> str:
-        return kept(get_language(), code)
+    def looked_up(*told: Told.args, **_none: Told.kwargs) -> str:
+        return kept(get_language(), *told)
 
     return looked_up

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from jobs.rules.limits import HUNG_AFTER
 from jobs.spec import JobSpec
+from jobs.texts.filling import kept_by_language
 from jobs.texts.states import HOUR, MINUTE
 
 HANG_LEADS_TO = {
@@ -18,14 +19,15 @@ HANG_LEADS_TO = {
 
 
 def restart_rule(spec: JobSpec) -> str:
-    times = ngettext("at most %(n)s time", "at most %(n)s times", spec.max_restarts) % {
-        "n": spec.max_restarts
-    }
-    told = {
-        "times": times,
-        "first": _span(settings.RESTART_PAUSE_SECONDS),
-        "longest": _span(settings.LONGEST_RESTART_PAUSE_SECONDS),
-    }
+    return _restart_rule(
+        spec.max_restarts, settings.RESTART_PAUSE_SECONDS, settings.LONGEST_RESTART_PAUSE_SECONDS
+    )
+
+
+@kept_by_language
+def _restart_rule(restarts: int, first: float, longest: float) -> str:
+    times = ngettext("at most %(n)s time", "at most %(n)s times", restarts) % {"n": restarts}
+    told = {"times": times, "first": _span(first), "longest": _span(longest)}
     return (
         _(
             "After a failure the GPUs are given back and the job waits at its old place in the queue, "
@@ -46,11 +48,12 @@ def _span(seconds: float) -> str:
 
 
 def hang_rule(spec: JobSpec) -> str:
-    told = {
-        "suspect": _span(spec.hang_timeout_seconds),
-        "hung": _span(HUNG_AFTER * spec.hang_timeout_seconds),
-        "then": HANG_LEADS_TO.get(spec.hang_does, ""),
-    }
+    return _hang_rule(spec.hang_timeout_seconds, spec.hang_does)
+
+
+@kept_by_language
+def _hang_rule(silent: float, then: str) -> str:
+    told = {"suspect": _span(silent), "hung": _span(HUNG_AFTER * silent), "then": HANG_LEADS_TO.get(then, "")}
     return (
         _(
             "No new output of any Worker for %(suspect)s: an event, the job goes on. For %(hung)s: %(then)s "
