@@ -106,7 +106,8 @@ class _Reader:
         """The children, each with where it stands; redirections go to the last command."""
         runs = scope.runs and node.type not in _MAY_NOT_RUN
         lasts = scope.lasts and runs and node.type not in _OWN_SHELL
-        inner = replace(scope, runs=runs, lasts=lasts, prefix=False)
+        same = (runs, lasts, False) == (scope.runs, scope.lasts, scope.prefix)  # as for most nodes
+        inner = scope if same else replace(scope, runs=runs, lasts=lasts, prefix=False)
         if node.type == "pipeline":
             self.found.pipelines += 1
             inner = replace(inner, pipeline=self.found.pipelines)

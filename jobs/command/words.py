@@ -198,6 +198,8 @@ class Values:
 
 
 def _plain(text: str) -> str:
+    if "\\" not in text:
+        return text
     return re.sub(r"\\(.)", r"\1", text.replace("\\\n", ""), flags=re.DOTALL)
 
 
