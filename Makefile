@@ -25,8 +25,8 @@ format: prepare-dev ## rewrite Python and templates in the project's style
 	$(PY) -m ruff format .
 	$(PY) -m djlint --reformat --quiet templates || true
 
-bench: prepare-dev ## one line a goal; ONLY=<name> runs one
-	@exec $(PY) -m bench $(ONLY)
+bench: prepare-dev ## one line a goal; ONLY=<name> runs one, ON=sqlite without PostgreSQL
+	@exec $(PY) -m bench $(ONLY) $(if $(filter sqlite,$(ON)),--sqlite)
 
 screenshots: prepare-dev ## every page as a picture, in both sizes, themes and languages; ONLY=<words>, OUT=<folder>
 	@exec $(PY) -m tools.screenshots

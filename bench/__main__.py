@@ -1,26 +1,31 @@
-"""`python -m bench [name]`: runs the benchmarks and prints a line for each."""
+"""`python -m bench [name] [--sqlite]`: runs the benchmarks and prints a line for each."""
 
 import os
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 
 from tools.private_postgres import NotInstalled, private_postgres
 
 BENCHMARKS = ("recompute", "cycle", "submit", "downloads")
+SQLITE = "--sqlite"
 
 
-def main(only: str = "") -> int:
-    """Each benchmark gets a process, a DATA_DIR and a PostgreSQL of its own that syncs to disk."""
-    if only and only not in BENCHMARKS:
-        print(f"no benchmark {only}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+def main(*arguments: str) -> int:
+    """Each benchmark gets a process, a DATA_DIR and a database of its own: a PostgreSQL that syncs to disk,
+    for which the goals are, or an SQLite file."""
+    names = [name for name in arguments if name != SQLITE]
+    if unknown := set(names).difference(BENCHMARKS):
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
-    return max(run(name) for name in ([only] if only else BENCHMARKS))
+    return max(run(name, sqlite=SQLITE in arguments) for name in names or BENCHMARKS)
 
 
-def run(name: str) -> int:
+def run(name: str, *, sqlite: bool) -> int:
+    database = nullcontext("") if sqlite else private_postgres(durable=True)
     try:
-        with private_postgres(durable=True) as url, tempfile.TemporaryDirectory() as folder:
+        with database as url, tempfile.TemporaryDirectory() as folder:
             env = os.environ | {"DATABASE_URL": url, "DATA_DIR": folder, "REDIS_URL": "memory://"}
             return subprocess.run([sys.executable, "-m", f"bench.{name}"], env=env).returncode
     except NotInstalled as error:
@@ -29,4 +34,4 @@ def run(name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2]))
+    sys.exit(main(*sys.argv[1:]))

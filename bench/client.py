@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import http.client
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http.cookies import SimpleCookie
+from itertools import count
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
@@ -17,11 +18,12 @@ FILLED = {
     "framework": "pytorch_ddp",
     "command": "set -euo pipefail\ncd /mnt/public/project\nexec torchrun --nnodes=$WORLD_SIZE"
     " --nproc_per_node=8 --node_rank=$RANK --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT"
-    " train.py --resume\n",
-    "name": "llama-pretrain",
-    "description": "the third try",
+    " train.py --resume --seed=",
+    "name": "llama-pretrain-",
+    "description": "try ",
     "tags": "llama, 7b",
 }
+FIELDS = ("command", "name", "description", "tags")
 
 
 class Client:
@@ -43,13 +45,22 @@ class Client:
             time.sleep(0.1)
         raise SystemExit("the server does not answer")
 
-    def recompute(self, pool: int, workers: int) -> Callable[[], None]:
-        """Sends the filled form of the pool, for so many Workers of 8 GPUs."""
+    def recompute(self, pool: int, workers: int, changing: Sequence[str] = FIELDS) -> Callable[[], None]:
+        """Sends the filled form of the pool, for so many Workers of 8 GPUs. As if somebody were typing, each
+        request differs from the one before in one of the fields `changing`, and from all others before."""
         page = Page(SimpleNamespace(content=self.ask("GET", f"/jobs/create/?pool={pool}")))  # type: ignore[arg-type]
         cards = [e.attrs["value"] for e in page.all("input", name="spec")]
         body = page.fields() | {name: [value] for name, value in FILLED.items()}
         body |= {"spec": [cards[-1]], "worker_count": [str(workers)]}
-        return lambda: self.post("/jobs/estimate/", body)
+        turns = count(1)
+
+        def typed() -> None:
+            turn = next(turns)
+            name = changing[turn % len(changing)]
+            body[name] = [f"{FILLED[name]}{turn}"]
+            self.post("/jobs/estimate/", body)
+
+        return typed
 
     def post(self, path: str, fields: Mapping[str, object], status: int = 200) -> None:
         token = {"csrfmiddlewaretoken": self._cookies["csrftoken"].value}
