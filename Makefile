@@ -35,7 +35,7 @@ lock: ## write the hashed locks anew from requirements*.in; UPGRADE=1 takes the 
 	@exec $(PYTHON) tools/lock.py $(if $(UPGRADE),--upgrade)
 
 messages: prepare-dev ## collect the translatable texts into the catalogues (needs gettext)
-	$(PY) manage.py makemessages --all --no-obsolete --ignore=.venv --ignore=var
+	$(PY) manage.py makemessages --all --no-obsolete --no-location --ignore=.venv --ignore=var
 
 clean: ## remove the virtual environment and caches; var/ with its data stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
