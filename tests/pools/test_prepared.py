@@ -35,9 +35,9 @@ def test_a_query_is_prepared_once_for_numbers_of_all_sizes() -> None:
 def test_constants_are_in_the_text_and_arguments_are_not() -> None:
     pool = make_pool(nodes=1)
     query = Compiled(
-        lambda pk: Node.objects.filter(flavor__pool=pk)
-        .annotate(told=Value("100 % 'sure' %s"))
-        .values_list("told")
+        lambda pk: (
+            Node.objects.filter(flavor__pool=pk).annotate(told=Value("100 % 'sure' %s")).values_list("told")
+        )
     )
     assert [query.rows(pool.pk) for _ in range(2)] == [[("100 % 'sure' %s",)]] * 2
     texts = [text for text in prepared() if "told" in text]
@@ -54,7 +54,9 @@ def test_marks_that_are_no_parameters_stay() -> None:
 def test_several_are_asked_together_and_each_gets_its_own_rows() -> None:
     pool = make_pool(nodes=2)
     names = Compiled(lambda pk: Node.objects.filter(flavor__pool=pk).order_by("name").values_list("name"))
-    idle = Compiled(lambda pk, least: Node.objects.filter(flavor__pool=pk, idle__gte=least).values_list("idle"))
+    idle = Compiled(
+        lambda pk, least: Node.objects.filter(flavor__pool=pk, idle__gte=least).values_list("idle")
+    )
     found = answers(names.asking(pool.pk), None, idle.asking(pool.pk, 8), idle.asking(pool.pk, 9))
     assert [len(rows) for rows in found] == [2, 0, 2, 0]
     assert set(found[2]) == {(8,)}
