@@ -30,20 +30,18 @@ from jobs.facts import (
     ImageFacts,
     PoolFacts,
     QuotaFacts,
-    SourceFacts,
     SpecFacts,
     TeamFacts,
     VolumeFacts,
     WaitingFacts,
 )
 from jobs.lifecycle import RESTARTED
-from jobs.models import Job, JobEvent, PrivateValue, WaitingTotal
+from jobs.models import Job, JobEvent, WaitingTotal
+from jobs.private import sources_read
 from jobs.rules import flavor_of, spec_of
 from jobs.rules.limits import MOST_MOUNTS
-from jobs.rules.private import runs_the_same
-from jobs.spec import MOST_WORKERS, JobSpec, is_job_key
+from jobs.spec import MOST_WORKERS, JobSpec
 from jobs.states import State
-from jobs.vault import readable
 from pools.capacity import Shape
 from pools.compiled import Asking, Compiled, Rows, answers
 from pools.models import Discipline, Flavor, Grant, Node, Pool, WorkerSpec
@@ -270,33 +268,6 @@ def _volumes_asking(spec: JobSpec, team: TeamFacts | None) -> Asking | None:
     if team is None or not 0 < len(spec.mounts) <= MOST_MOUNTS:
         return None
     return _VOLUMES.asking(team.id, *sorted({mount.volume for mount in spec.mounts}))
-
-
-def sources_read(spec: JobSpec, user: User, zone: int | None) -> dict[str, SourceFacts]:
-    """The jobs from which private values are to be taken; asks nothing where none are. `zone` is that of the
-    pool asked for: in another one the same paths may hold something else."""
-    keys = {v.from_job for v in spec.env if v.from_job and is_job_key(v.from_job)}
-    if not keys:
-        return {}
-    unchanged: dict[str, bool] = {}
-    owners: dict[str, dict[str, int]] = {}
-    lost: dict[str, set[str]] = {}
-    for key, request, place, name, owner, ciphertext in _source_rows(keys, user):
-        if request is not None:
-            same_zone = zone is None or zone == place
-            unchanged[key] = same_zone and runs_the_same(spec, JobSpec.from_json(request), key)
-        owners.setdefault(key, {})[name] = owner
-        lost.setdefault(key, set()).update(() if readable(ciphertext) else (name,))
-    return {key: SourceFacts(unchanged[key], owners[key], lost[key]) for key in owners}
-
-
-def _source_rows(keys: Collection[str], user: User) -> QuerySet[PrivateValue, Any]:
-    """A row for each private value; the request, which may be long, is in one row of each job."""
-    first = PrivateValue.objects.filter(job=OuterRef("job")).order_by("name").values("pk")[:1]
-    values = PrivateValue.objects.filter(job__in=Job.objects.for_user(user), job__key__in=keys)
-    return values.annotate(request=Case(When(pk=Subquery(first), then=F("job__request")))).values_list(
-        "job__key", "request", "job__pool__zone", "name", "owner", "ciphertext"
-    )
 
 
 CLASS_FIELDS = ("flavor", "priority", "team", "worker_gpus", "total_gpus")
