@@ -18,6 +18,8 @@ from engines.base import EngineError, LogChunk, Protection
 from jobs.models import Job, Worker
 from runs.logs import log_read
 from runs.registry import engine_of
+from runs.symptoms import symptoms
+from runs.texts import symptom_text
 from teams.pages import NOT_CHANGED, part_or_page, plain_id, signed_in, wants_part
 
 TAIL_BYTES = 64 * 2**10
@@ -111,7 +113,12 @@ def _tail(request: HttpRequest, chunk: LogChunk) -> HttpResponse:
     lines = min(plain_id(request.GET["tail"]) or 0, MOST_TAIL_LINES)
     log = log_part(chunk, fresh=True)
     shown = (log.lines + log.last).rstrip("\n").split("\n")[-lines:] if lines else []
-    return render(request, "runs/tail.html", {"text": "\n".join(shown)})
+    text = "\n".join(shown)
+    told = [
+        {"text": symptom_text(one.code, one.data), "page": one.page, "anchor": one.anchor}
+        for one in symptoms(text)
+    ]
+    return render(request, "runs/tail.html", {"text": text, "symptoms": told})
 
 
 def _answer(request: HttpRequest, context: dict[str, Any], polled: bool) -> HttpResponse:

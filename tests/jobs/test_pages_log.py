@@ -163,6 +163,18 @@ def test_the_last_lines_alone(client: Client, job: Job, log: Path) -> None:
 
 
 @pytest.mark.django_db
+def test_the_last_lines_say_what_is_missing_and_where_more_is_told(
+    client: Client, job: Job, log: Path
+) -> None:
+    log.write_bytes(b"epoch 1\nModuleNotFoundError: No module named '<i>x'\n")
+    assert not Page(client.get(f"/jobs/{job.key}/workers/0/log/?tail=5")).all("ul")
+    log.write_bytes(b"epoch 1\nModuleNotFoundError: No module named 'yaml'\n")
+    page = Page(client.get(f"/jobs/{job.key}/workers/0/log/?tail=5", headers=HTMX))
+    assert "The image has no Python module “yaml”" in page.all("ul")[0].text
+    assert [link.attrs["href"] for link in page.all("a")] == ["/help/images/#inside"]
+
+
+@pytest.mark.django_db
 def test_the_head_of_the_log_leads_to_its_file_and_to_other_logs(client: Client, job: Job, log: Path) -> None:
     log.write_bytes(b"hello\n")
     page = Page(client.get(f"/jobs/{job.key}/workers/0/log/"))
