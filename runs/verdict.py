@@ -30,10 +30,11 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class HangRule:
-    """From `seconds` without any output on an attempt is suspect, and hangs after `HUNG_AFTER` times that.
+    """From `seconds` without any output on an attempt is suspect. It hangs once it was also idle for that
+    long, or after `HUNG_AFTER` times that whatever it does.
 
-    `action` is notify, restart or fail. `suspected` and `hung` are what was told of already: the moment of
-    the last output before the silence.
+    `action` is notify, restart or fail. What was told of already: `suspected` is the moment of the last
+    output before the silence, `hung` when that became a hang.
     """
 
     seconds: int
@@ -46,8 +47,18 @@ class HangRule:
         """Once the attempt has hung, and that is its end."""
         if self.hung is None or self.action == "notify":
             return None
-        silence = HUNG_AFTER * self.seconds
-        return Cut(self.hung + silence, State.FAILED, Reason("hung", {"seconds": silence}))
+        return Cut(self.hung, State.FAILED, Reason("hung", self.silence(self.suspected, self.hung)))
+
+    def hangs_from(self, last_output: float, last_busy: float | None) -> float:
+        """The moment at which a silence becomes a hang; None for what is not known."""
+        whatever = last_output + HUNG_AFTER * self.seconds
+        return whatever if last_busy is None else min(whatever, max(last_output, last_busy) + self.seconds)
+
+    def silence(self, since: float | None, until: float) -> dict[str, int]:
+        """What is told of a hang: how long it was silent and, if that told, how long `idle`."""
+        longest = HUNG_AFTER * self.seconds
+        silent = longest if since is None else min(round(until - since), longest)
+        return {"seconds": silent} | ({} if silent == longest else {"idle": self.seconds})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +102,8 @@ class Standing:
 class Verdict:
     """`stop` is the grace in seconds with which everything is to be ended, None: let it run; `cut` is the
     cause, where the job did not fail by itself. `end` is set once nothing of the attempt runs any more, and
-    `restartable` tells that another attempt may do better. `suspected` and `hung` are the last output before
-    a silence that has to be told of."""
+    `restartable` tells that another attempt may do better. `suspected` is the last output before a silence
+    that has to be told of, `hung` when such a silence became a hang, and `silence` what is told of that."""
 
     start: bool = False
     stop: float | None = None
@@ -106,6 +117,7 @@ class Verdict:
     restartable: bool = False
     suspected: float | None = None
     hung: float | None = None
+    silence: dict[str, int] | None = None
 
 
 def judge(standing: Standing) -> Verdict:
@@ -130,14 +142,21 @@ def judge(standing: Standing) -> Verdict:
 def _heard(verdict: Verdict, standing: Standing, looks: Sequence[WorkerLook]) -> Verdict:
     """Adds what a silence of all Workers tells, where that was not told yet."""
     rule = standing.hang
-    times = [look.output_at if look.phase == Phase.RUNNING else look.ended_at for look in looks]
-    last = max((at for at in times if at is not None), default=None)
-    if rule is None or last is None or None in times:
+    last = _latest([look.output_at if look.phase == Phase.RUNNING else look.ended_at for look in looks])
+    if rule is None or last is None:
         return verdict
-    silent = standing.now - last
-    suspected = silent >= rule.seconds and _later(last, rule.suspected)
-    hung = silent >= HUNG_AFTER * rule.seconds and _later(last, rule.hung)
-    return replace(verdict, suspected=last if suspected else None, hung=last if hung else None)
+    busy = _latest([look.busy_at if look.phase == Phase.RUNNING else look.ended_at for look in looks])
+    if standing.now - last >= rule.seconds and _later(last, rule.suspected):
+        verdict = replace(verdict, suspected=last)
+    hung = rule.hangs_from(last, busy)
+    if hung <= standing.now and _later(last, rule.hung):
+        verdict = replace(verdict, hung=hung, silence=rule.silence(last, hung))
+    return verdict
+
+
+def _latest(times: Sequence[float | None]) -> float | None:
+    """None as soon as one of them is not known."""
+    return None if None in times else max((at for at in times if at is not None), default=None)
 
 
 def _later(last: float, told: float | None) -> bool:

@@ -24,7 +24,6 @@ from engines.base import Engine, EngineError, Phase, WorkerLook
 from jobs.findings import Reason
 from jobs.lifecycle import event, move, restart
 from jobs.models import Attempt, Job, Worker
-from jobs.rules.limits import HUNG_AFTER
 from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
 from pools.services import pool_lock
@@ -246,16 +245,15 @@ def _record_silence(job: Job, attempt: Attempt, verdict: Verdict) -> None:
     """Tells of a silence once in each grade, whoever sees it first."""
     seconds = job.hang_seconds or 0
     _tell_silence(attempt, "suspected_at", verdict.suspected, "hang_suspected", seconds=seconds)
-    hang: dict[str, Any] = {"seconds": HUNG_AFTER * seconds, "action": job.hang_action}
-    _tell_silence(attempt, "hung_at", verdict.hung, "hang", **hang)
+    _tell_silence(attempt, "hung_at", verdict.hung, "hang", action=job.hang_action, **(verdict.silence or {}))
 
 
-def _tell_silence(attempt: Attempt, column: str, since: float | None, code: str, **told: Any) -> None:
-    if since is None:
+def _tell_silence(attempt: Attempt, column: str, at: float | None, code: str, **told: Any) -> None:
+    if at is None:
         return
     with transaction.atomic():
         untold = Attempt.objects.filter(pk=attempt.pk, ended_at=None, **{column: getattr(attempt, column)})
-        if untold.update(**{column: _time(since)}):
+        if untold.update(**{column: _time(at)}):
             event(attempt.job_id, code, **told)
 
 

@@ -7,6 +7,7 @@
 <rank>/started          synced to disk before the command runs: {"at"}
 <rank>/log, log.index   the output, and (offset, time) pairs
 <rank>/cut              how many bytes of output were thrown away
+<rank>/busy             empty; changed last when the Worker's processes were seen busy
 <rank>/exit.json        how it ended; written when no process and no scratch layer is left
 <rank>/scratch.*        the throw-away layer
 
@@ -33,6 +34,7 @@ STARTED = "started"
 LOG = "log"
 INDEX = "log.index"
 CUT = "cut"
+BUSY = "busy"
 EXIT = "exit.json"
 DIARY = "supervisor.log"
 PROTECTION = "protection.json"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from engines.base import Fault, Phase, WorkerLook
-from engines.local import durable, layout, lock, tombstone
+from engines.local import durable, layout, load, lock, tombstone
 
 _STEPS = ("storage", "initialize", "pull_image")
 _LATEST = 253_402_300_799  # the last second of the year 9999
@@ -44,8 +44,8 @@ def look_at_worker(root: str, path: str, stopped: bool = False) -> WorkerLook:
     if end and (end.phase is Phase.EXITED or not lives):
         return replace(end, stopped=end.stopped or stopped, started_at=end.started_at or started_at)
     if lives and started:
-        output_at = _output_at(path, started_at)
-        return WorkerLook(rank, Phase.RUNNING, stopped=stopped, started_at=started_at, output_at=output_at)
+        look = WorkerLook(rank, Phase.RUNNING, stopped=stopped, started_at=started_at)
+        return replace(look, output_at=_output_at(path, started_at), busy_at=load.busy_at(path))
     if lives:
         return WorkerLook(rank, Phase.STARTING, step=_read_step(path), stopped=stopped)
     if started:

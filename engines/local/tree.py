@@ -15,6 +15,7 @@ from typing import NamedTuple
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Process(NamedTuple):
@@ -53,19 +54,41 @@ def look(pid: int) -> Process | None:
 
 def descendants(ancestor: int) -> list[Process]:
     """Every living process below `ancestor`, parents before children; zombies are left out."""
+    return [process for process, dead in _family(ancestor) if not dead]
+
+
+def _family(ancestor: int) -> list[tuple[Process, bool]]:
+    """Every process below `ancestor`, parents before children, and whether it is a zombie."""
     children: dict[int, list[tuple[Process, bool]]] = {}
     for name in os.listdir("/proc"):
         seen = _read(int(name)) if name.isdecimal() else None
         if seen:
             children.setdefault(seen[0].parent, []).append(seen)
-    found: list[Process] = []
+    found: list[tuple[Process, bool]] = []
     waiting = [ancestor]
     while waiting:
-        for process, dead in children.get(waiting.pop(0), ()):
-            waiting.append(process.pid)
-            if not dead:
-                found.append(process)
+        below = children.get(waiting.pop(0), [])
+        waiting.extend(process.pid for process, _ in below)
+        found.extend(below)
     return found
+
+
+def cpu_seconds(ancestor: int) -> float:
+    """The processor time of `ancestor` and everything that is or was below it.
+
+    Who collects a dead child inherits its time, so the sum only grows; but a program that ignores its
+    children's end loses theirs, and the sum falls by that.
+    """
+    pids = [ancestor, *(process.pid for process, _ in _family(ancestor))]
+    return sum(_ticks(pid) for pid in pids) / _TICKS_PER_S
+
+
+def _ticks(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
+    except OSError:
+        return 0
 
 
 def send(process: Process, number: int) -> None:

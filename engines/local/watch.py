@@ -13,6 +13,7 @@ from typing import NamedTuple
 from engines.local import durable, layout, scratch, tombstone, tree
 from engines.local.box import Box
 from engines.local.keeper import Kept
+from engines.local.load import LoadMeter
 from engines.local.output import LogWriter
 from engines.local.plan import Plan, Refused
 
@@ -42,6 +43,7 @@ class Watch:
         self._rank_path, self._scratch = places
         self._attempt_path = os.path.dirname(self._rank_path)
         self.log = LogWriter(self._rank_path, plan.log_bytes)
+        self._load = LoadMeter(self._rank_path, kept.pid, plan.gpus)
         self._helpers: set[int] = set()
         self._main = -1  # pidfd of the command's bash
         self._main_pid = 0
@@ -176,6 +178,8 @@ class Watch:
             self._terminated = True
             self._terminate()
         self._check_disk()
+        if self._started_at is not None:
+            self._load.check(time.monotonic())
         if self._fault:
             return True
         if self._stop_seen is None:

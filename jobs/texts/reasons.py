@@ -34,6 +34,9 @@ REASONS = {
     "stopped_by_user": gettext_lazy("Stopped on request."),
     "queue_timeout": gettext_lazy("It has waited for its maximum waiting time of %(minutes)s min."),
     "hung": gettext_lazy("It hung: no Worker had written anything for %(seconds)s s."),
+    "hung_idle": gettext_lazy(
+        "It hung: no Worker had written anything for %(seconds)s s, and they had been idle for %(idle)s s."
+    ),
     "max_runtime": gettext_lazy("It has run for its maximum running time of %(minutes)s min."),
     "exit_code": gettext_lazy("Worker %(rank)s failed first, with exit code %(exit_code)s."),
     "exit_code_of_signal": gettext_lazy(
@@ -72,6 +75,8 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
     if code == "backing_off":
         until = timezone.localtime(datetime.fromisoformat(data["until"]))
         data = {"until": f"{until:%Y-%m-%d %H:%M:%S %Z}"}
+    if code == "hung" and "idle" in data:
+        code = "hung_idle"
     if code == "signal":
         data = {**data, "shell_code": 128 + data["signal"]}
     if code == "exit_code" and 128 < data["exit_code"] <= 128 + LAST_SIGNAL:

@@ -69,6 +69,7 @@ EVENTS = {
     "restarted": gettext_lazy("restart %(restart)s of %(most)s, after a pause"),
     "hang_suspected": gettext_lazy("suspected to hang: no output for %(seconds)s s; the job goes on"),
     "hang": gettext_lazy("hangs: no output for %(seconds)s s; %(does)s"),
+    "hang_idle": gettext_lazy("hangs: no output for %(seconds)s s, and idle for %(idle)s s; %(does)s"),
     "stop_requested": gettext_lazy("stop requested"),
     "start_delayed": gettext_lazy("the start is delayed"),
     "worker_failed": gettext_lazy("Worker %(rank)s failed first; the others are being ended"),
@@ -79,6 +80,7 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
     """What happened, with the reason where there is one."""
     if code == "hang":
         data = {**data, "does": HANG_DOES[data["action"]]}
+        code = "hang_idle" if "idle" in data else code
     text = filled(EVENTS, code, data)
     reason, restarts = data.get("reason"), data.get("restarts_used_up")
     if reason:

@@ -56,8 +56,8 @@ def _hang_rule(silent: float, then: str) -> str:
     told = {"suspect": _span(silent), "hung": _span(HUNG_AFTER * silent), "then": HANG_LEADS_TO.get(then, "")}
     return (
         _(
-            "No new output of any Worker for %(suspect)s: an event, the job goes on. For %(hung)s: %(then)s "
-            "Load of CPU and GPU is not looked at."
+            "No new output of any Worker for %(suspect)s: an event, the job goes on. Idle for that time as "
+            "well (below 5%% of one core), or no output for %(hung)s whatever the load: %(then)s"
         )
         % told
     )

@@ -215,6 +215,20 @@ class EngineContract:
         first = stand.look(key).output_at
         wait_until(lambda: stand.look(key).output_at > first + 1, "later output is told of")
 
+    def test_the_time_at_which_it_was_busy(self, stand):
+        """Children count that have ended meanwhile, and those in other sessions; waiting does not."""
+        burn = "python3 -c 'import time; [None for _ in iter(time.process_time, 0) if _ > .3 and exit()]'"
+        go = "while [ ! -e /mnt/t-busy/go ]; do sleep 1; done"
+        key = stand.start(f"{go}; setsid {burn}; echo burnt; sleep 60", mounts=[stand.mount("/mnt/t-busy")])
+        wait_until(lambda: stand.look(key).busy_at, "it is told")
+        first = stand.look(key).busy_at
+        assert first >= stand.look(key).started_at - 0.05  # a coarser clock
+        (stand.volume / "go").touch()
+        stand.running(key, "burnt")
+        burnt = time.time()
+        wait_until(lambda: stand.look(key).busy_at > first, "it was busy")
+        assert stand.look(key).busy_at <= burnt + 6
+
     def test_any_bytes_pass(self, stand):
         assert stand.run(r"printf '\x00\xff\xe6\xb1\r\n'").exit_code == 0
         assert stand.engine.read_log(stand.keys[-1], 0, 0, 99).data == b"\x00\xff\xe6\xb1\r\n"

@@ -1,5 +1,6 @@
 """Hang detection: what is told of silence, once each, and what is done about it."""
 
+import dataclasses
 import time
 
 import pytest
@@ -64,6 +65,21 @@ def test_each_grade_of_each_silence_is_told_once(engine, place):
     attend(engine, job, silent(120))
     assert (codes(job).count("hang_suspected"), codes(job).count("hang")) == (3, 1)
     assert (job.state, engine.stops) == ("running", [])
+
+
+def test_one_that_is_idle_as_well_hangs_sooner(engine, place, user, client):
+    job = place(hang_action="fail")
+    idle = dataclasses.replace(silent(150), busy_at=time.time() - 110)
+    attend(engine, job, idle)
+    attend(engine, job, idle)
+    assert codes(job).count("hang") == 1
+    assert job.events.get(code="hang").data == {"seconds": 140, "idle": 100, "action": "fail"}
+    attend(engine, job, exited(code=143, stopped=True))
+    assert job.reason == {"code": "hung", "data": {"seconds": 140, "idle": 100}}
+    client.force_login(user)
+    page = client.get(f"/jobs/{job.key}/").content.decode()
+    assert "Hangs: no output for 140 s, and idle for 100 s; the job is being ended as failed" in page
+    assert "and they had been idle for 100 s" in page
 
 
 def test_what_is_told_already_costs_nothing_more(engine, place, django_assert_num_queries):

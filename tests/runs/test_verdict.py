@@ -209,8 +209,8 @@ def test_the_pause_before_a_restart_doubles_up_to_a_bound(number, seconds):
     assert restart_pause(number, first_s=10, longest_s=300) == seconds
 
 
-def heard(rank, at):
-    return WorkerLook(rank, Phase.RUNNING, started_at=1.0, output_at=at)
+def heard(rank, at, busy=None):
+    return WorkerLook(rank, Phase.RUNNING, started_at=1.0, output_at=at, busy_at=busy)
 
 
 def rule(action="notify", **told):
@@ -222,21 +222,34 @@ def rule(action="notify", **told):
     [
         ([heard(0, 70.1)], {}, None, None),
         ([heard(0, 70.0)], {}, 70.0, None),
-        ([heard(0, 40.0)], {}, 40.0, 40.0),
+        ([heard(0, 40.0)], {}, 40.0, 100.0),
+        ([heard(0, 40.1)], {}, 40.1, None),
         # one Worker that writes is enough
         ([heard(0, 10.0), heard(1, 99.0)], {}, None, None),
         ([heard(0, 10.0), exited(1, at=80.0)], {}, None, None),
         # told once for each silence, whatever a database does to fractions
         ([heard(0, 70.0)], {"suspected": 70.0000004}, None, None),
-        ([heard(0, 40.0)], {"suspected": 40.0}, None, 40.0),
-        ([heard(0, 40.0)], {"suspected": 40.0, "hung": 40.0}, None, None),
-        ([heard(0, 65.0)], {"suspected": 30.0, "hung": 30.0}, 65.0, None),
+        ([heard(0, 30.0)], {"suspected": 30.0}, None, 90.0),
+        ([heard(0, 30.0)], {"suspected": 30.0, "hung": 90.0}, None, None),
+        ([heard(0, 65.0)], {"suspected": 4.0, "hung": 64.0}, 65.0, None),
         # who has not begun, and an engine that does not know, say nothing
         ([heard(0, 10.0), starting(1)], {}, None, None),
         ([heard(0, 10.0), running(1)], {}, None, None),
+        # idle for the time as well: it need not be twice as long
+        ([heard(0, 60.0, busy=70.0)], {}, 60.0, 100.0),
+        ([heard(0, 60.0, busy=70.1)], {}, 60.0, None),
+        ([heard(0, 70.0, busy=10.0)], {}, 70.0, 100.0),
+        ([heard(0, 71.0, busy=10.0)], {}, None, None),
+        ([heard(0, 60.0, busy=70.0)], {"suspected": 60.0, "hung": 100.0}, None, None),
+        ([heard(0, 45.0, busy=60.0), exited(1, at=55.0)], {}, 55.0, 90.0),
+        # one that is busy is enough, as long as it is not silent for twice the time
+        ([heard(0, 60.0, busy=10.0), heard(1, 60.0, busy=99.0)], {}, 60.0, None),
+        ([heard(0, 39.0, busy=99.0)], {}, 39.0, 99.0),
+        # an engine that does not know of one Worker knows nothing
+        ([heard(0, 60.0, busy=10.0), heard(1, 60.0)], {}, 60.0, None),
     ],
 )
-def test_silence_is_suspect_first_and_a_hang_after_twice_the_time(looks, told, suspected, hung):
+def test_silence_is_suspect_first_and_a_hang_when_idle_or_after_twice_the_time(looks, told, suspected, hung):
     said = verdict(*looks, now=100.0, hang=rule(**told))
     assert (said.suspected, said.hung, said.stop, said.end) == (suspected, hung, None, None)
 
@@ -246,16 +259,24 @@ def test_without_detection_silence_means_nothing():
 
 
 def test_a_hang_of_which_is_only_told_ends_nothing():
-    assert verdict(heard(0, 20.0), now=100.0, hang=rule(hung=20.0)).stop is None
+    assert verdict(heard(0, 20.0), now=100.0, hang=rule(hung=80.0)).stop is None
 
 
 @pytest.mark.parametrize(("action", "restartable"), [("restart", True), ("fail", False)])
 def test_a_hang_that_is_acted_on_ends_as_failed(action, restartable):
-    hang = rule(action, hung=20.0)
+    hang = rule(action, suspected=20.0, hung=80.0)
     assert verdict(heard(0, 20.0), exited(1), now=100.0, hang=hang).stop == 30
     end = verdict(killed(0, 15, at=101.0, stopped=True), exited(1), now=102.0, hang=hang)
     assert (end.end, end.reason.code, end.reason.data) == (State.FAILED, "hung", {"seconds": 60})
     assert end.restartable is restartable
+
+
+def test_a_hang_tells_how_long_it_was_silent_and_idle():
+    said = verdict(heard(0, 50.0, busy=60.0), now=100.0, hang=rule())
+    assert said.silence == {"seconds": 40, "idle": 30}
+    assert verdict(heard(0, 30.0), now=100.0, hang=rule()).silence == {"seconds": 60}
+    end = verdict(killed(0, 15, at=101.0, stopped=True), hang=rule("fail", suspected=50.0, hung=90.0))
+    assert end.reason.data == {"seconds": 40, "idle": 30}
 
 
 @pytest.mark.parametrize(
@@ -274,6 +295,6 @@ def test_a_hang_that_is_acted_on_ends_as_failed(action, restartable):
     ],
 )
 def test_what_an_end_around_a_hang_is(looks, more, end, reason):
-    said = verdict(*looks, now=100.0, hang=rule("restart", hung=20.0), **more)
+    said = verdict(*looks, now=100.0, hang=rule("restart", suspected=20.0, hung=80.0), **more)
     assert (said.end, said.reason and said.reason.code) == (State(end), reason)
     assert said.restartable is (reason in ("exit_code", "hung"))
