@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from tools.private_postgres import NotInstalled, private_postgres
 
-BENCHMARKS = ("recompute", "cycle", "submit", "downloads")
+BENCHMARKS = ("recompute", "cycle", "cycle-full", "replay", "submit", "downloads")
 SQLITE = "--sqlite"
 
 
@@ -27,7 +27,9 @@ def run(name: str, *, sqlite: bool) -> int:
     try:
         with database as url, tempfile.TemporaryDirectory() as folder:
             env = os.environ | {"DATABASE_URL": url, "DATA_DIR": folder, "REDIS_URL": "memory://"}
-            return subprocess.run([sys.executable, "-m", f"bench.{name}"], env=env).returncode
+            return subprocess.run(
+                [sys.executable, "-m", f"bench.{name.replace('-', '_')}"], env=env
+            ).returncode
     except NotInstalled as error:
         print(f"{name}: not run, {error}")
         return 0
