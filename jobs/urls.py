@@ -3,7 +3,7 @@
 from django.urls import path
 
 from jobs import converters  # noqa: F401  # <job:key>
-from jobs.views import create, detail, listing, pool_parts, progress, templates, trials
+from jobs.views import causes, create, detail, listing, pool_parts, progress, templates, trials
 
 urlpatterns = [
     path("jobs/", listing.job_list, name="jobs"),
@@ -16,6 +16,7 @@ urlpatterns = [
     path("jobs/<job:key>/", detail.job_page, name="job"),
     path("jobs/<job:key>/live/", detail.job_live, name="job-live"),
     path("jobs/<job:key>/progress/", progress.job_progress, name="job-progress"),
+    path("jobs/<job:key>/causes/", causes.causes, name="job-causes"),
     path("jobs/<job:key>/stop/", detail.job_stop_view, name="job-stop"),
     path("jobs/pools/<int:pk>/occupancy/", pool_parts.occupancy, name="pool-occupancy"),
     path("jobs/pools/<int:pk>/queue/", pool_parts.queue, name="pool-queue"),

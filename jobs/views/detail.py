@@ -31,7 +31,7 @@ from jobs.views.standing import events_shown, jobs_shown, log_rank, standing, wo
 from teams.models import User
 from teams.pages import NOT_CHANGED, address_back, fresh, part, part_or_page, signed_in, wants_part
 
-LIVE_PARTS = ("head", "actions", "trouble", "timeline", "workers", "events")
+LIVE_PARTS = ("head", "actions", "trouble", "causes", "timeline", "workers", "events")
 
 
 @fresh

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.utils import timezone
 
+from jobs.forms.causes import doubtful
 from jobs.models import Attempt, Job, Worker
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
@@ -60,6 +61,7 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "phases": _phases(job, life, now, attempts),
         "reason": "" if failed else reason,
         "failure": _failure(job, attempts, reason) if failed else None,
+        "look_for_causes": _in_trouble(job),
         "place": waiting[0] if waiting else None,
         "restarts_at": job.eligible_at if waiting and job.eligible_at > now else None,
         "waits_for": reason_text(waiting[1].code, waiting[1].data) if waiting and waiting[1] else "",
@@ -68,6 +70,13 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "attempt": attempts[-1] if attempts else None,
         "trial_minutes": MOST_MINUTES,
     }
+
+
+def _in_trouble(job: Job) -> bool:
+    """Whether somebody may ask what is wrong: it does not run yet, it failed, or its success is doubtful."""
+    if job.state in (State.QUEUED, State.DEPLOYING, State.FAILED):
+        return True
+    return job.state == State.SUCCEEDED and doubtful(job.findings)
 
 
 def workers_shown(attempt: Attempt | None) -> dict[str, Any]:
