@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
 
 from jobs.estimate import Alternative, Estimate, finds_room, startable_of
-from jobs.facts import Facts, FlavorFacts, PoolFacts, WaitingFacts
+from jobs.facts import Facts, FlavorFacts, NodesFacts, PoolFacts, WaitingFacts
 from jobs.findings import Change
 from jobs.rules import flavor_of, rdma_allowed, spec_of
 from jobs.spec import MOST_WORKERS, JobSpec
@@ -26,6 +26,7 @@ class Neighbour:
 
     pool: PoolFacts
     waiting: tuple[WaitingFacts, ...]
+    nodes: Mapping[int, NodesFacts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def _same_elsewhere(wish: Wish, others: Sequence[Neighbour]) -> Iterator[Alterna
     """The same Workers in another pool; those on the same GPU model first, then those with most room."""
     found: list[tuple[tuple[bool, int, str], Alternative]] = []
     for other in others:
-        facts = replace(wish.facts, pool=other.pool, waiting=other.waiting)
+        facts = replace(wish.facts, pool=other.pool, waiting=other.waiting, nodes=other.nodes)
         for flavor in other.pool.flavors.values():
             for values in _same_workers(wish, other.pool, flavor):
                 for one in _starting(wish, facts, pool=other.pool.id, **values):

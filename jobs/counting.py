@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Count, Sum
 
 from jobs.models import Job, WaitingTotal
-from jobs.reading import CLASS_FIELDS
+from jobs.queued import CLASS_FIELDS
 from jobs.states import PLACED, State
 from pools.models import Grant, Hold
 from pools.services import Miscount, counts_check, counts_refresh

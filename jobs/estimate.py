@@ -11,7 +11,7 @@ from jobs.command.exits import exit_findings
 from jobs.command.paths import absolute_paths
 from jobs.command.secrets import in_command
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected
-from jobs.facts import Facts, FlavorFacts, PoolFacts, WaitingFacts
+from jobs.facts import Facts, FlavorFacts, NodesFacts, PoolFacts, WaitingFacts
 from jobs.findings import Change, Finding, Level, Reason
 from jobs.queue import FlavorState, PoolState, Quota, WaitingClass, decide
 from jobs.rules import check, flavor_of, rdma_allowed, spec_of
@@ -19,7 +19,7 @@ from jobs.rules.resources import resources
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority
 from pools.capacity import Shape, custom_startable, fits_empty, idle_gpus, startable
-from pools.placement import Counts, IdleNode, Nodes
+from pools.placement import Counts, IdleNode, Nodes, Room
 
 NEW_JOB = 2**62  # younger than every job there is
 SHOWN_RANKS = 8
@@ -160,24 +160,29 @@ def finds_room(spec: JobSpec, facts: Facts) -> bool:
 
 
 def pool_state(facts: Facts, pool: PoolFacts) -> PoolState:
-    """The pool as the queue sees it, with room that counts but has no node names."""
+    """The pool as the queue sees it, with room that counts and has no node names where it needs none."""
     return PoolState(
         now=facts.now,
-        flavors={
-            f.id: FlavorState(
-                room=Counts(f.idle_nodes),
-                gpus_per_node=f.gpus_per_node,
-                schedulable=sum(f.idle_nodes),
-                nodes=f.node_count,
-                head_job=f.head_job,
-                head_since=f.head_since,
-            )
-            for f in pool.flavors.values()
-        },
+        flavors={f.id: _flavor_state(f, facts.nodes.get(f.id)) for f in pool.flavors.values()},
         quotas={team: Quota(q.held, q.limit) for team, q in pool.quotas.items()},
         strict=pool.strict,
         paused=pool.paused,
         max_overtake=pool.max_overtake,
+    )
+
+
+def _flavor_state(flavor: FlavorFacts, nodes: NodesFacts | None) -> FlavorState:
+    room: Room = Counts(flavor.idle_nodes)
+    if nodes is not None:
+        room = Nodes(nodes.idle, flavor.gpus_per_node, nodes.marked)
+    return FlavorState(
+        room=room,
+        gpus_per_node=flavor.gpus_per_node,
+        schedulable=sum(flavor.idle_nodes),
+        nodes=flavor.node_count,
+        head_job=flavor.head_job,
+        head_since=flavor.head_since,
+        marked=nodes.marked if nodes else {},
     )
 
 
@@ -228,8 +233,9 @@ def _class_of(waiting: WaitingFacts, state: PoolState) -> WaitingClass:
     """The class with as many ids as could start at most, and one more that shows what stands in its way."""
     room = startable(state.flavors[waiting.flavor].room.idle_nodes, waiting.shape.worker_gpus)
     count = min(waiting.jobs - waiting.later, room + 1)
+    jobs = (waiting.first or 0,) * count
     return WaitingClass(
-        waiting.flavor, waiting.priority, waiting.team, waiting.shape, (waiting.first or 0,) * count
+        waiting.flavor, waiting.priority, waiting.team, waiting.shape, jobs, avoided=waiting.avoided
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from pools.capacity import Shape
+from pools.placement import NONE, IdleNode, MarkedNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,8 @@ class SourceFacts:
 class WaitingFacts:
     """How many jobs of one class wait, and the id of the oldest that may start now (None: none may).
 
-    `later` of the jobs may not start yet: they have a pause before their restart.
+    `later` of the jobs may not start yet: they have a pause before their restart. `avoided` are the ids of
+    nodes on which they met a fault.
     """
 
     flavor: int
@@ -121,12 +123,22 @@ class WaitingFacts:
     jobs: int
     first: int | None
     later: int = 0
+    avoided: frozenset[int] = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class NodesFacts:
+    """The nodes of a flavor one by one: those in service that have idle GPUs, and what jobs avoid."""
+
+    idle: tuple[IdleNode, ...]
+    marked: Mapping[int, MarkedNode]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """`pool`, `image` and `volumes` hold only what the team may use, and `sources` (by the ids of jobs) only
-    what the sender may see."""
+    what the sender may see. `nodes` has an entry for each flavor where waiting jobs avoid some: there the
+    counts alone would not tell what starts."""
 
     now: datetime
     teams: frozenset[int]
@@ -136,4 +148,5 @@ class Facts:
     image: ImageFacts | None = None
     volumes: Mapping[int, VolumeFacts] = field(default_factory=dict)
     waiting: tuple[WaitingFacts, ...] = ()
+    nodes: Mapping[int, NodesFacts] = field(default_factory=dict)
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)

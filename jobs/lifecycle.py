@@ -7,7 +7,7 @@ state, the event, the waiting totals, and frees the holds.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -18,13 +18,17 @@ from django.utils import timezone
 from jobs.findings import Reason
 from jobs.hints import pool_changed
 from jobs.models import Attempt, Job, JobEvent, WaitingTotal, Worker
-from jobs.states import PLACED, TERMINAL, State, may_move
+from jobs.queue import MOST_AVOIDED, avoided_ids, avoided_text
+from jobs.states import PLACED, TERMINAL, Priority, State, may_move
 from pools.bulk import Same, among, bulk_insert
 from pools.models import Pool
 from pools.services import grant_change, holds_free, pool_lock
 from teams.models import User
 
 RESTARTED = "restarted"
+REQUEUED = "requeued"
+BACK = (State.QUEUED, RESTARTED, REQUEUED)  # the events of a job that is back in the queue
+WaitingKey = tuple[int, int, int, int, int, int, str]
 
 
 class Moving(NamedTuple):
@@ -37,11 +41,17 @@ class Moving(NamedTuple):
     priority: int
     worker_gpus: int
     total_gpus: int
+    avoided: str
     max_queue_seconds: int | None
 
+    @classmethod
+    def of(cls, job: Job) -> Moving:
+        shape, ids = (job.worker_gpus, job.total_gpus), (job.pk, job.pool_id, job.flavor_id, job.team_id)
+        return cls(*ids, job.priority, *shape, job.avoided, job.max_queue_seconds)
+
     @property
-    def waiting_class(self) -> tuple[int, int, int, int, int, int]:
-        return self[1:7]
+    def waiting_class(self) -> WaitingKey:
+        return self[1:8]
 
 
 class Change(NamedTuple):
@@ -91,6 +101,69 @@ def restart(job_id: int, old: State, *, reason: Reason, pause: timedelta) -> boo
         Job.objects.filter(pk=job_id).update(restarts=found[0] + 1)
         data = {"restart": found[0] + 1, "most": found[1], "reason": reason.as_json()}
         return bool(_change([job_id], Change(old, State.QUEUED, RESTARTED, data, pause=pause)))
+
+
+def requeue(
+    job_id: int, old: State, *, reason: Reason, avoid: Collection[int] = (), most: int | None = None
+) -> bool:
+    """Sends a placed job back to its old place in the queue, to start again as soon as it can, and spends
+    none of its restarts: what went wrong was not its own doing.
+
+    Placement leaves the nodes `avoid` (ids) out from now on. With `most` it is counted, and not done more
+    often than that. False, and nothing is changed, if its end was asked for, or if it is not in `old`.
+    """
+    with transaction.atomic():
+        _lock_pools([job_id])
+        row = Job.objects.select_for_update(no_key=True).filter(pk=job_id, state=old, stop_requested_at=None)
+        job = row.only("avoided", "platform_restarts").first()
+        if job is None or (most is not None and job.platform_restarts >= most):
+            return False
+        times = job.platform_restarts + (most is not None)
+        avoided = _with(job.avoided, avoid)
+        Job.objects.filter(pk=job_id).update(avoided=avoided, platform_restarts=times)
+        data: dict[str, Any] = {"reason": reason.as_json()}
+        if most is not None:
+            data |= {"restart": times, "most": most}
+        return bool(_change([job_id], Change(old, State.QUEUED, REQUEUED, data)))
+
+
+def avoid(job_id: int, nodes: Collection[int]) -> None:
+    """Placement leaves these nodes (ids) out for the job from now on, while others can do."""
+    with transaction.atomic():
+        _lock_pools([job_id])
+        job = Job.objects.select_for_update(no_key=True).light().get(pk=job_id)
+        _reclass(job, avoided=_with(job.avoided, nodes))
+
+
+def prioritize(job_id: int, priority: Priority, *, actor: User) -> bool:
+    """Gives a waiting job another priority. False, and nothing is changed, if it does not wait any more."""
+    with transaction.atomic():
+        _lock_pools([job_id])
+        job = Job.objects.select_for_update(no_key=True).light().get(pk=job_id)
+        if job.state != State.QUEUED or job.stop_requested_at is not None:
+            return False
+        if job.priority != priority:
+            told = {"old": Priority(job.priority).label_code, "new": priority.label_code}
+            _reclass(job, priority=priority)
+            event(job_id, "priority_changed", actor=actor, **told)
+            pool_changed(job.pool_id)
+    return True
+
+
+def _with(kept: str, nodes: Collection[int]) -> str:
+    """The nodes to avoid, with these; of too many the latest stay."""
+    latest = [*(avoided_ids(kept) - set(nodes)), *sorted(nodes)]
+    return avoided_text(latest[-MOST_AVOIDED:])
+
+
+def _reclass(job: Job, **values: Any) -> None:
+    """Writes what puts a waiting job into another class. The pool and the job are locked."""
+    old = Moving.of(job)
+    Job.objects.filter(pk=job.pk).update(**values)
+    new = old._replace(**values)
+    if job.state == State.QUEUED and new != old:
+        waiting_change(old.waiting_class, -1)
+        waiting_change(new.waiting_class, 1)
 
 
 def _change(job_ids: Sequence[int], change: Change) -> list[int]:
@@ -173,9 +246,9 @@ def _count_waiting(jobs: Sequence[Moving], old: State, new: State) -> None:
         waiting_change(key, step * count)
 
 
-def waiting_change(key: tuple[int, int, int, int, int, int], jobs: int) -> None:
-    """Adds to a waiting total, by pool, flavor, team, priority and shape. The pool is locked."""
-    names = ("pool_id", "flavor_id", "team_id", "priority", "worker_gpus", "total_gpus")
+def waiting_change(key: WaitingKey, jobs: int) -> None:
+    """Adds to a waiting total, by what tells classes of waiting jobs apart. The pool is locked."""
+    names = ("pool_id", "flavor_id", "team_id", "priority", "worker_gpus", "total_gpus", "avoided")
     values = dict(zip(names, key, strict=True))
     totals = WaitingTotal.objects.filter(**values)
     if not totals.update(jobs=F("jobs") + jobs):

@@ -11,13 +11,14 @@ from django.utils.translation import gettext_lazy as _
 
 from images.models import Image
 from jobs.querysets import JobQuerySet
-from jobs.queue import WaitingClass
+from jobs.queue import MOST_AVOIDED, WaitingClass, avoided_ids
 from jobs.spec import JobSpec
 from jobs.states import LIVE, Framework, Priority, State
 from pools.capacity import Shape
 from pools.models import Flavor, Node, Pool, WorkerSpec
 from teams.models import Team
 
+LONGEST_AVOIDED = 20 * MOST_AVOIDED  # signs: a bigint has at most 19
 KEY_SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 STATE_LABELS = {
@@ -65,6 +66,10 @@ class Job(models.Model):
     )
     worker_gpus = models.PositiveSmallIntegerField(_("GPUs of a full Worker"))
     total_gpus = models.PositiveIntegerField(_("total GPUs"))
+    # Ids of nodes on which it met a fault, as `jobs.queue.avoided_text` writes them.
+    avoided = models.CharField(
+        _("avoided nodes"), max_length=LONGEST_AVOIDED, blank=True, default="", db_default=""
+    )
 
     state = models.CharField(_("state"), max_length=10, default=State.QUEUED, choices=STATE_LABELS)
     deploy_step = models.CharField(_("deploy step"), max_length=12, blank=True)
@@ -81,6 +86,9 @@ class Job(models.Model):
     queue_until = models.DateTimeField(_("waits until"), null=True)  # set while it waits
     max_restarts = models.PositiveSmallIntegerField(_("restarts at most"), default=0)
     restarts = models.PositiveSmallIntegerField(_("restarts"), default=0)
+    platform_restarts = models.PositiveSmallIntegerField(
+        _("restarts after platform faults"), default=0, db_default=0
+    )
     hang_seconds = models.PositiveIntegerField(_("silence of a hang (s)"), null=True)
     hang_action = models.CharField(_("when it hangs"), max_length=8, blank=True)
     exit_code = models.PositiveSmallIntegerField(_("exit code"), null=True)
@@ -97,7 +105,7 @@ class Job(models.Model):
         ordering = ["-id"]
         indexes = [
             models.Index(
-                fields=["flavor", "priority", "team", "worker_gpus", "total_gpus", "id"],
+                fields=["flavor", "priority", "team", "worker_gpus", "total_gpus", "avoided", "id"],
                 condition=Q(state=State.QUEUED),
                 name="job_waiting",
             ),
@@ -110,7 +118,9 @@ class Job(models.Model):
                 fields=["queue_until"], condition=Q(queue_until__isnull=False), name="job_queue_until"
             ),
             models.Index(
-                fields=["flavor", "priority", "team", "worker_gpus", "total_gpus", "eligible_at"],
+                fields=[
+                    *("flavor", "priority", "team", "worker_gpus", "total_gpus", "avoided", "eligible_at")
+                ],
                 condition=Q(state=State.QUEUED),
                 name="job_eligible",
             ),
@@ -139,7 +149,10 @@ class Job(models.Model):
     @property
     def waiting_class(self) -> WaitingClass:
         """The class of jobs that the queue cannot tell from this one, with this one alone in it."""
-        return WaitingClass(self.flavor_id, self.priority, self.team_id, self.shape, (self.pk,))
+        avoided = avoided_ids(self.avoided)
+        return WaitingClass(
+            self.flavor_id, self.priority, self.team_id, self.shape, (self.pk,), avoided=avoided
+        )
 
     @property
     def finished(self) -> bool:
@@ -263,6 +276,9 @@ class WaitingTotal(models.Model):
     priority = models.PositiveSmallIntegerField(_("priority"))
     worker_gpus = models.PositiveSmallIntegerField(_("GPUs of a full Worker"))
     total_gpus = models.PositiveIntegerField(_("total GPUs"))
+    avoided = models.CharField(
+        _("avoided nodes"), max_length=LONGEST_AVOIDED, blank=True, default="", db_default=""
+    )
     jobs = models.IntegerField(_("jobs"), default=0)
 
     class Meta:
@@ -270,7 +286,8 @@ class WaitingTotal(models.Model):
         verbose_name_plural = _("waiting totals")
         constraints = [
             models.UniqueConstraint(
-                fields=["flavor", "priority", "team", "worker_gpus", "total_gpus"], name="waiting_class_once"
+                fields=["flavor", "priority", "team", "worker_gpus", "total_gpus", "avoided"],
+                name="waiting_class_once",
             ),
             models.CheckConstraint(condition=Q(jobs__gte=0), name="waiting_not_negative"),
         ]

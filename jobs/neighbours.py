@@ -15,7 +15,9 @@ from jobs.alternatives import Neighbour, alternatives, may_start_in, worth_looki
 from jobs.estimate import Estimate
 from jobs.facts import Facts, PoolFacts, WaitingFacts
 from jobs.models import WaitingTotal
-from jobs.reading import CLASS_FIELDS, eligible_jobs, later_count, pool_facts_of
+from jobs.queue import avoided_ids
+from jobs.queued import CLASS_FIELDS, eligible_jobs, later_count, nodes_read
+from jobs.reading import pool_facts_of
 from jobs.spec import JobSpec
 from pools.models import Flavor, Grant, WorkerSpec
 
@@ -87,10 +89,13 @@ def _neighbour(team_id: int, rows: list[Any], waiting: list[Any]) -> Neighbour:
             (_spec(row) for row in rows if row.spec_id is not None), key=lambda spec: (spec.gpus, spec.pk)
         ),
     )
-    totals = [
-        WaitingFacts(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first, t.later) for t in waiting
-    ]
-    return Neighbour(pool, tuple(totals))
+    totals = tuple(
+        WaitingFacts(
+            *(t.flavor_id, t.priority, t.team_id, t.shape, t.jobs, t.first, t.later), avoided_ids(t.avoided)
+        )
+        for t in waiting
+    )
+    return Neighbour(pool, totals, nodes_read(totals))
 
 
 def _spec(row: Any) -> WorkerSpec:

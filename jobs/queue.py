@@ -1,20 +1,35 @@
 """Who starts next. A pure decision on values; its cost grows with what starts, not with who waits.
 
-Waiting jobs come in classes: same flavor, priority, team and shape. What holds for the first
-job of a class (does not fit, over the quota) holds for all behind it, so a class is looked at
+Waiting jobs come in classes: same flavor, priority, team, shape, and nodes to avoid. What holds for the
+first job of a class (does not fit, over the quota) holds for all behind it, so a class is looked at
 once a cycle, however many jobs wait in it.
+
+A job avoids the nodes on which it met a fault, as long as the others of its flavor, all in service and
+empty, could hold it. Where they never could, it takes what there is: else it would wait for ever.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from jobs.findings import Reason
 from pools.capacity import Shape, fits_empty, when_empty
-from pools.placement import Room, why_not
+from pools.placement import NONE, MarkedNode, Room, why_not
+
+MOST_AVOIDED = 20  # nodes a job; of more the oldest are forgotten
+
+
+def avoided_ids(text: str) -> frozenset[int]:
+    """The node ids of a kept text."""
+    return frozenset(int(node) for node in text.split(",")) if text else NONE
+
+
+def avoided_text(nodes: Collection[int]) -> str:
+    """Nodes to avoid as they are kept: one text for one set, so that classes compare."""
+    return ",".join(str(node) for node in sorted(nodes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +45,15 @@ class WaitingClass:
     shape: Shape
     jobs: Sequence[int]
     cut: bool = False
+    avoided: frozenset[int] = NONE
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorState:
     """A flavor in a cycle, which takes Workers from `room`.
 
-    `schedulable` counts nodes in service, `nodes` all that are not retired.
+    `schedulable` counts nodes in service, `nodes` all that are not retired. `marked` are those that waiting
+    jobs avoid, by id: a node that is not among them is avoided by nobody.
     """
 
     room: Room
@@ -45,6 +62,19 @@ class FlavorState:
     nodes: int
     head_job: int | None = None
     head_since: datetime | None = None
+    marked: Mapping[int, MarkedNode] = field(default_factory=dict)
+
+    def apart(self, waiting: WaitingClass) -> frozenset[int]:
+        """The nodes that placement leaves out for the class."""
+        if not waiting.avoided:
+            return NONE
+        apart = waiting.avoided & self.marked.keys()
+        others = self.nodes - len(apart)
+        return apart if fits_empty(others, self.gpus_per_node, waiting.shape) else NONE
+
+    def in_service(self, apart: frozenset[int]) -> int:
+        """How many of the other nodes are schedulable."""
+        return self.schedulable - sum(self.marked[node].schedulable for node in apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +139,8 @@ def decide(state: PoolState, classes: Sequence[WaitingClass], most: int) -> Deci
             decision.more = True
             break
         held[waiting.team] = held.get(waiting.team, 0) + waiting.shape.total_gpus
-        nodes = state.flavors[waiting.flavor].room.take(waiting.shape)
+        flavor = state.flavors[waiting.flavor]
+        nodes = flavor.room.take(waiting.shape, flavor.apart(waiting))
         decision.starts.append(Start(job, waiting.flavor, waiting.shape, nodes))
         if place + 1 < len(waiting.jobs):
             heapq.heappush(queue, (priority, waiting.jobs[place + 1], index, place + 1))
@@ -134,13 +165,14 @@ def _obstacle(
         return Reason("not_granted")
     if quota.limit is not None and held + gpus > quota.limit:
         return Reason("quota", {"held": held, "limit": quota.limit, "wanted": gpus})
-    if not fits_empty(flavor.schedulable, flavor.gpus_per_node, waiting.shape):
-        return no_room(waiting.shape, flavor)
-    if flavor.room.fits(waiting.shape):
+    apart = flavor.apart(waiting)
+    if not fits_empty(flavor.in_service(apart), flavor.gpus_per_node, waiting.shape):
+        return no_room(waiting.shape, flavor, apart)
+    if flavor.room.fits(waiting.shape, apart):
         return None
     if head is None:
         heads[waiting.flavor] = _head(state, flavor, job)
-    return no_room(waiting.shape, flavor)
+    return no_room(waiting.shape, flavor, apart)
 
 
 def _head(state: PoolState, flavor: FlavorState, job: int) -> Head:
@@ -148,13 +180,17 @@ def _head(state: PoolState, flavor: FlavorState, job: int) -> Head:
     return Head(job, since, blocks=state.strict or state.now - since > state.max_overtake)
 
 
-def no_room(shape: Shape, flavor: FlavorState) -> Reason:
-    """Tells *cannot now* (`capacity`) from *not on the nodes in service* and *can never* here."""
+def no_room(shape: Shape, flavor: FlavorState, apart: frozenset[int] = NONE) -> Reason:
+    """Tells *cannot now* (`capacity`) from *not on the nodes in service* and *can never* here, and from
+    *only on nodes that it avoids* (`avoided`)."""
+    if apart and flavor.room.fits(shape):
+        names = sorted(flavor.marked[node].name for node in apart if flavor.marked[node].schedulable)
+        return Reason("avoided", {"nodes": names})
     nodes = when_empty(flavor.nodes, flavor.gpus_per_node)
-    missing = why_not(flavor.room.idle_nodes, nodes, shape)
+    missing = why_not(flavor.room.idle_without(apart), nodes, shape)
     if missing is None:
         raise ValueError("the shape does fit")
-    in_service = fits_empty(flavor.schedulable, flavor.gpus_per_node, shape)
+    in_service = fits_empty(flavor.in_service(apart), flavor.gpus_per_node, shape)
     code = "never_fits" if missing.never else "capacity" if in_service else "out_of_service"
     return Reason(
         code,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
 from django.db.models import (
     Case,
-    Count,
     Exists,
     F,
     FilteredRelation,
@@ -33,16 +32,14 @@ from jobs.facts import (
     SpecFacts,
     TeamFacts,
     VolumeFacts,
-    WaitingFacts,
 )
-from jobs.lifecycle import RESTARTED
-from jobs.models import Job, JobEvent, WaitingTotal
+from jobs.lifecycle import BACK
+from jobs.models import JobEvent
 from jobs.private import sources_read
+from jobs.queued import nodes_read, waiting_asking, waiting_of
 from jobs.rules import flavor_of, spec_of
 from jobs.rules.limits import MOST_MOUNTS
 from jobs.spec import MOST_WORKERS, JobSpec
-from jobs.states import State
-from pools.capacity import Shape
 from pools.compiled import Asking, Compiled, Rows, answers
 from pools.models import Discipline, Flavor, Grant, Node, Pool, WorkerSpec
 from pools.placement import IdleNode
@@ -103,9 +100,10 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
     team = access.team(spec.team)
     if team is not None and spec.team is None:
         spec = replace(spec, team=team.id)
-    image, volumes, waiting = answers(
-        _image_asking(spec, team, pool), _volumes_asking(spec, team), _waiting_asking(pool)
+    image, volumes, rows = answers(
+        _image_asking(spec, team, pool), _volumes_asking(spec, team), waiting_asking(pool)
     )
+    waiting = tuple(waiting_of(row) for row in rows)
     return spec, Facts(
         now=timezone.now(),
         teams=frozenset(team.id for team in access.teams),
@@ -114,7 +112,8 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
         pool=pool,
         image=_image_of(image),
         volumes={row[0]: VolumeFacts(*row) for row in volumes},
-        waiting=tuple(_waiting_of(row) for row in waiting),
+        waiting=waiting,
+        nodes=nodes_read(waiting),
         sources=sources_read(spec, user, pool.zone if pool else None),
     )
 
@@ -270,57 +269,6 @@ def _volumes_asking(spec: JobSpec, team: TeamFacts | None) -> Asking | None:
     return _VOLUMES.asking(team.id, *sorted({mount.volume for mount in spec.mounts}))
 
 
-CLASS_FIELDS = ("flavor", "priority", "team", "worker_gpus", "total_gpus")
-
-
-def eligible_jobs(now: datetime | None = None, /, **waiting_class: object) -> QuerySet[Job]:
-    """The jobs of a class that may start now, oldest first. The class is given by CLASS_FIELDS."""
-    return Job.objects.filter(
-        state=State.QUEUED, stop_requested_at=None, eligible_at__lte=now or timezone.now(), **waiting_class
-    ).order_by("pk")
-
-
-def later_count(now: datetime | None = None, /, **waiting_class: object) -> Coalesce:
-    """How many jobs of a class may not start yet; to be annotated."""
-    moment = now or timezone.now()
-    later = Job.objects.filter(state=State.QUEUED, eligible_at__gt=moment, **waiting_class).order_by()
-    return Coalesce(Subquery(later.values("flavor").annotate(n=Count("pk")).values("n")), 0)
-
-
-def _waiting(now: datetime, *pool_ids: int) -> QuerySet[WaitingTotal, Any]:
-    own = {name: OuterRef(name) for name in CLASS_FIELDS}
-    first = Subquery(eligible_jobs(now, **own).values("pk")[:1])
-    totals = WaitingTotal.objects.filter(pool__in=pool_ids, jobs__gt=0)
-    return totals.annotate(first=first, later=later_count(now, **own)).values_list(
-        "pool", "flavor", "priority", "team", "worker_gpus", "total_gpus", "jobs", "first", "later"
-    )
-
-
-_WAITING = Compiled(_waiting)
-
-
-def _waiting_asking(pool: PoolFacts | None) -> Asking | None:
-    return _WAITING.asking(timezone.now(), pool.id) if pool else None
-
-
-def _waiting_of(row: Sequence[Any]) -> WaitingFacts:
-    _pool, flavor, priority, team, worker_gpus, total_gpus, *counts = row
-    return WaitingFacts(flavor, priority, team, Shape(worker_gpus, total_gpus), *counts)
-
-
-def waiting_read(pool_id: int) -> tuple[WaitingFacts, ...]:
-    """The classes in which jobs wait, each with its oldest job that may start."""
-    return tuple(waiting_by_pool([pool_id])[pool_id])
-
-
-def waiting_by_pool(pool_ids: Collection[int]) -> dict[int, list[WaitingFacts]]:
-    """As `waiting_read`, for several pools in one query; a pool where nobody waits has an empty list."""
-    found: dict[int, list[WaitingFacts]] = {pool_id: [] for pool_id in pool_ids}
-    for row in _WAITING.rows(timezone.now(), *pool_ids):
-        found[row[0]].append(_waiting_of(row))
-    return found
-
-
 def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, ...]:
     """The nodes among which best fit chooses for the first `ranks` Workers: about as many rows as those,
     and a few for a smaller last Worker."""
@@ -363,10 +311,6 @@ def waiting_since() -> Case:
 
     The history is asked only for jobs that have left the queue before: most never did.
     """
-    back = (
-        JobEvent.objects.filter(job=OuterRef("pk"), code__in=[State.QUEUED, RESTARTED])
-        .order_by("-pk")
-        .values("at")[:1]
-    )
+    back = JobEvent.objects.filter(job=OuterRef("pk"), code__in=BACK).order_by("-pk").values("at")[:1]
     never_left = When(attempt=0, then=F("created_at"))
     return Case(never_left, default=Coalesce(Subquery(back), F("created_at")))

@@ -15,7 +15,8 @@ from jobs.estimate import QueuePlace, waiting_reason
 from jobs.facts import Facts, PoolFacts, WaitingFacts
 from jobs.findings import Reason
 from jobs.models import Job
-from jobs.reading import CLASS_FIELDS, eligible_jobs, pool_facts_of, waiting_by_pool, waiting_read
+from jobs.queued import CLASS_FIELDS, eligible_jobs, nodes_read, waiting_by_pool, waiting_read
+from jobs.reading import pool_facts_of
 from jobs.states import State
 from pools.models import Flavor, Grant, Pool
 
@@ -31,6 +32,7 @@ def reasons_read(jobs: Sequence[Job]) -> dict[int, Reason | None]:
         return {}
     pools = _pools({job.pool_id for job in jobs})
     waiting = waiting_by_pool(pools.keys())
+    nodes = nodes_read(w for of_pool in waiting.values() for w in of_pool)
     older = _older(jobs)
     now = timezone.now()
     reasons: dict[int, Reason | None] = {}
@@ -39,7 +41,7 @@ def reasons_read(jobs: Sequence[Job]) -> dict[int, Reason | None]:
             reasons[job.pk] = Reason("backing_off", {"until": job.eligible_at.isoformat()})
             continue
         ahead = tuple(_before(w, job, older[job.pk]) for w in waiting[job.pool_id])
-        facts = Facts(now=now, teams=frozenset(), pool=pools[job.pool_id], waiting=ahead)
+        facts = Facts(now=now, teams=frozenset(), pool=pools[job.pool_id], waiting=ahead, nodes=nodes)
         reasons[job.pk] = waiting_reason(facts, pools[job.pool_id], job.waiting_class)
     return reasons
 
@@ -69,10 +71,10 @@ def _older(jobs: Sequence[Job]) -> dict[int, int]:
 def _before(waiting: WaitingFacts, job: Job, older: int) -> WaitingFacts:
     """Of the job's own class only those before it are ahead of it."""
     own = job.waiting_class
-    key = (waiting.flavor, waiting.priority, waiting.team, waiting.shape)
+    key = (waiting.flavor, waiting.priority, waiting.team, waiting.shape, waiting.avoided)
     return (
         replace(waiting, jobs=older, later=0)
-        if key == (own.flavor, own.priority, own.team, own.shape)
+        if key == (own.flavor, own.priority, own.team, own.shape, own.avoided)
         else waiting
     )
 

@@ -19,13 +19,13 @@ from jobs.findings import Reason
 from jobs.hints import jobs_due
 from jobs.lifecycle import move
 from jobs.models import Attempt, Job, WaitingTotal, Worker
-from jobs.queue import Decision, FlavorState, PoolState, Quota, Start, WaitingClass, decide
-from jobs.reading import CLASS_FIELDS, eligible_jobs, waiting_read
+from jobs.queue import Decision, FlavorState, PoolState, Quota, Start, WaitingClass, avoided_text, decide
+from jobs.queued import CLASS_FIELDS, eligible_jobs, marked_read, waiting_read
 from jobs.states import State
 from pools.bulk import Same, among, bulk_insert
 from pools.capacity import fits, startable
 from pools.models import Flavor, Node, Pool
-from pools.placement import IdleNode, Nodes
+from pools.placement import NONE, IdleNode, Nodes
 from pools.services import Taken, gpus_choose, grant_change, holds_take, pool_lock
 
 logger = logging.getLogger(__name__)
@@ -110,11 +110,16 @@ def _classes(waiting: Sequence[WaitingFacts], flavors: Iterable[Flavor]) -> list
         if fits(idle_nodes[w.flavor], w.shape):
             room = startable(idle_nodes[w.flavor], w.shape.worker_gpus) // max(w.shape.full_workers, 1)
             most = min(room, MOST_STARTS) + 1
-            key = (w.flavor, w.priority, w.team, w.shape.worker_gpus, w.shape.total_gpus)
+            shape, avoided = (w.shape.worker_gpus, w.shape.total_gpus), avoided_text(w.avoided)
+            key = (w.flavor, w.priority, w.team, *shape, avoided)
             ids = eligible_jobs(**dict(zip(CLASS_FIELDS, key, strict=True)))
             jobs = list(ids.values_list("pk", flat=True)[:most])
         classes.append(
-            WaitingClass(w.flavor, w.priority, w.team, w.shape, jobs, cut=w.jobs - w.later > len(jobs))
+            WaitingClass(
+                *(w.flavor, w.priority, w.team, w.shape, jobs),
+                cut=w.jobs - w.later > len(jobs),
+                avoided=w.avoided,
+            )
         )
     return classes
 
@@ -139,13 +144,15 @@ def _flavor_state(flavor: Flavor, classes: Sequence[WaitingClass]) -> FlavorStat
         nodes = Node.objects.filter(flavor=flavor, schedulable=True, idle__gte=least).values_list(
             "name", "pk", "idle"
         )
+    marked = marked_read(NONE.union(*(c.avoided for c in classes if c.flavor == flavor.pk)))
     return FlavorState(
-        room=Nodes((IdleNode(*row) for row in nodes), flavor.gpus_per_node),
+        room=Nodes((IdleNode(*row) for row in nodes), flavor.gpus_per_node, marked),
         gpus_per_node=flavor.gpus_per_node,
         schedulable=sum(flavor.idle_nodes),
         nodes=flavor.node_count,
         head_job=flavor.head_job,
         head_since=flavor.head_since,
+        marked=marked,
     )
 
 

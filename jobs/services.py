@@ -13,7 +13,7 @@ from jobs.estimate import SHOWN_RANKS, Estimate, Promise, estimate, landed, read
 from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
 from jobs.hints import jobs_due, pool_changed
-from jobs.lifecycle import event, move, queue_end, waiting_change
+from jobs.lifecycle import Moving, event, move, queue_end, waiting_change
 from jobs.models import Job, JobTag
 from jobs.neighbours import with_alternatives
 from jobs.private import private_store
@@ -125,7 +125,7 @@ def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate) -> Job:
     JobTag.objects.bulk_create([JobTag(job=job, name=tag) for tag in dict.fromkeys(spec.tags)])
     private_store(job=job, user=user, spec=spec)
     event(job.pk, "created", actor=user)
-    waiting_change((pool.id, flavor.id, spec.team, job.priority, shape.worker_gpus, shape.total_gpus), 1)
+    waiting_change(Moving.of(job).waiting_class, 1)
     return job
 
 

@@ -12,10 +12,11 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from jobs.estimate import pool_state
-from jobs.facts import Facts
+from jobs.facts import Facts, WaitingFacts
 from jobs.findings import Reason
 from jobs.models import Job, WaitingTotal
 from jobs.queue import Decision, PoolState, WaitingClass, decide
+from jobs.queued import nodes_read
 from jobs.reading import pool_facts, waiting_since
 from jobs.states import Priority
 from pools.capacity import Shape
@@ -82,7 +83,8 @@ def queue_read(*, pool: Pool, teams: Collection[int]) -> Queue:
     now = timezone.now()
     jobs = list(_first_jobs(pool))
     facts = pool_facts(pool, list(Grant.objects.filter(pool=pool)))
-    state = pool_state(Facts(now=now, teams=frozenset(teams), pool=facts), facts)
+    nodes = nodes_read(_avoiding(job) for job in jobs)
+    state = pool_state(Facts(now=now, teams=frozenset(teams), pool=facts, nodes=nodes), facts)
     reasons, heads = obstacles(state, [job for job in jobs if job.eligible_at <= now and not job.stopping])
     rows = []
     for place, job in enumerate(jobs, 1):
@@ -147,14 +149,20 @@ def obstacles(state: PoolState, jobs: Sequence[Job]) -> tuple[dict[int, Reason],
 
 
 def _classes(jobs: Iterable[Job]) -> list[WaitingClass]:
-    ids: dict[tuple[int, int, int, Shape], list[int]] = defaultdict(list)
+    ids: dict[WaitingClass, list[int]] = defaultdict(list)
     for job in jobs:
         ids[_class_of(job)].append(job.pk)
-    return [WaitingClass(*key, jobs=jobs_of) for key, jobs_of in ids.items()]
+    return [replace(key, jobs=jobs_of) for key, jobs_of in ids.items()]
 
 
-def _class_of(job: Job) -> tuple[int, int, int, Shape]:
-    return job.flavor_id, job.priority, job.team_id, job.shape
+def _class_of(job: Job) -> WaitingClass:
+    """The class, with nobody in it."""
+    return replace(job.waiting_class, jobs=())
+
+
+def _avoiding(job: Job) -> WaitingFacts:
+    own = job.waiting_class
+    return WaitingFacts(own.flavor, own.priority, own.team, own.shape, 1, job.pk, avoided=own.avoided)
 
 
 def _behind(decision: Decision, job: Job, order: Mapping[int, int]) -> Reason | None:

@@ -7,7 +7,7 @@ so that whole nodes stay whole. The same input gives the same answer.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -20,6 +20,14 @@ class IdleNode(NamedTuple):
     name: str
     id: int
     idle: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedNode:
+    """A node, not retired, that some waiting job avoids."""
+
+    name: str
+    schedulable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +44,24 @@ class NoFit:
     never: bool = False
 
 
+NONE: frozenset[int] = frozenset()
+
+
 class Room(Protocol):
-    """Idle GPUs of one flavor from which Workers are taken, by count alone or by node."""
+    """Idle GPUs of one flavor from which Workers are taken, by count alone or by node.
+
+    The nodes `apart` are left out. Room that only counts cannot tell them, and has none.
+    """
 
     idle_nodes: list[int]
 
-    def fits(self, shape: Shape) -> bool: ...
+    def idle_without(self, apart: Collection[int]) -> list[int]:
+        """As `idle_nodes`, of the other nodes."""
+        ...
 
-    def take(self, shape: Shape) -> tuple[int, ...]:
+    def fits(self, shape: Shape, apart: Collection[int] = NONE) -> bool: ...
+
+    def take(self, shape: Shape, apart: Collection[int] = NONE) -> tuple[int, ...]:
         """Takes all Workers of a shape that fits; answers a node id a rank where nodes have names."""
         ...
 
@@ -54,10 +72,16 @@ class Counts:
     def __init__(self, idle_nodes: Sequence[int]) -> None:
         self.idle_nodes = list(idle_nodes)
 
-    def fits(self, shape: Shape) -> bool:
-        return fits(self.idle_nodes, shape)
+    def idle_without(self, apart: Collection[int]) -> list[int]:
+        if apart:
+            raise ValueError("counts do not know single nodes")
+        return self.idle_nodes
 
-    def take(self, shape: Shape) -> tuple[int, ...]:
+    def fits(self, shape: Shape, apart: Collection[int] = NONE) -> bool:
+        return fits(self.idle_without(apart), shape)
+
+    def take(self, shape: Shape, apart: Collection[int] = NONE) -> tuple[int, ...]:
+        self.idle_without(apart)
         self._fill(shape.worker_gpus, shape.full_workers)
         if shape.remainder:
             self._fill(shape.remainder, 1)
@@ -78,30 +102,54 @@ class Counts:
 
 
 class Nodes:
-    """Room that knows each node; it makes the same choices as `Counts`."""
+    """Room that knows each node; it makes the same choices as `Counts`. Only of the `marked` nodes, which
+    are few, is it known how many GPUs they have idle: only they can be left out."""
 
-    def __init__(self, nodes: Iterable[IdleNode], gpus_per_node: int) -> None:
+    def __init__(self, nodes: Iterable[IdleNode], gpus_per_node: int, marked: Collection[int] = NONE) -> None:
         self.buckets: list[list[tuple[str, int]]] = [[] for _ in range(gpus_per_node + 1)]
+        self.marked: dict[int, int] = {}
         for node in nodes:
             self.buckets[node.idle].append((node.name, node.id))
+            if node.id in marked:
+                self.marked[node.id] = node.idle
         for bucket in self.buckets:
             heapq.heapify(bucket)
         self.idle_nodes = [len(bucket) for bucket in self.buckets]
 
-    def fits(self, shape: Shape) -> bool:
-        return fits(self.idle_nodes, shape)
+    def idle_without(self, apart: Collection[int]) -> list[int]:
+        if not apart:
+            return self.idle_nodes
+        left = list(self.idle_nodes)
+        for node in apart:
+            if node in self.marked:
+                left[self.marked[node]] -= 1
+        return left
 
-    def take(self, shape: Shape) -> tuple[int, ...]:
-        return tuple(self.take_one(gpus) for gpus in shape.gpus_by_rank)
+    def fits(self, shape: Shape, apart: Collection[int] = NONE) -> bool:
+        return fits(self.idle_without(apart), shape)
 
-    def take_one(self, gpus: int) -> int:
+    def take(self, shape: Shape, apart: Collection[int] = NONE) -> tuple[int, ...]:
+        return tuple(self.take_one(gpus, apart) for gpus in shape.gpus_by_rank)
+
+    def take_one(self, gpus: int, apart: Collection[int] = NONE) -> int:
         """The node that takes a Worker of so many GPUs; ValueError if none can."""
-        k = best_fit(self.idle_nodes, gpus)
-        name, node_id = heapq.heappop(self.buckets[k])
+        k = best_fit(self.idle_without(apart), gpus)
+        name, node_id = self._first(self.buckets[k], apart)
         heapq.heappush(self.buckets[k - gpus], (name, node_id))
         self.idle_nodes[k] -= 1
         self.idle_nodes[k - gpus] += 1
+        if node_id in self.marked:
+            self.marked[node_id] = k - gpus
         return node_id
+
+    def _first(self, bucket: list[tuple[str, int]], apart: Collection[int]) -> tuple[str, int]:
+        """Takes the first node by name out of the bucket, but for those apart."""
+        passed = []
+        while (node := heapq.heappop(bucket))[1] in apart:
+            passed.append(node)
+        for one in passed:
+            heapq.heappush(bucket, one)
+        return node
 
 
 def best_fit(idle_nodes: Sequence[int], gpus: int) -> int:

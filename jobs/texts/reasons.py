@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from jobs.texts.filling import gpus_text as gpus_text
 from jobs.texts.findings import FINDINGS
 
 LAST_SIGNAL = 64
+SHOWN_NAMES = 5
 
 REASONS = {
     "pool_paused": gettext_lazy("The resource pool is paused."),
@@ -30,6 +31,7 @@ REASONS = {
     "out_of_service": gettext_lazy(
         "Too many nodes are out of service: this needs room for %(total_gpus)s GPUs in %(workers)s Workers."
     ),
+    "avoided": gettext_lazy("There is room only on nodes that it avoids after a fault there: %(nodes)s."),
     "backing_off": gettext_lazy("It is restarted after a pause, not before %(until)s."),
     "stopped_by_user": gettext_lazy("Stopped on request."),
     "queue_timeout": gettext_lazy("It has waited for its maximum waiting time of %(minutes)s min."),
@@ -77,11 +79,20 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
         data = {"until": f"{until:%Y-%m-%d %H:%M:%S %Z}"}
     if code == "hung" and "idle" in data:
         code = "hung_idle"
+    if code == "avoided":
+        data = {"nodes": names_text(data["nodes"])}
     if code == "signal":
         data = {**data, "shell_code": 128 + data["signal"]}
     if code == "exit_code" and 128 < data["exit_code"] <= 128 + LAST_SIGNAL:
         code, data = "exit_code_of_signal", {**data, "signal": data["exit_code"] - 128}
     return filled(REASONS, code, data)
+
+
+def names_text(names: Sequence[str]) -> str:
+    """The first of the names, and how many more there are."""
+    more = len(names) - SHOWN_NAMES
+    shown = ", ".join(names[:SHOWN_NAMES])
+    return _("%(names)s and %(n)s more") % {"names": shown, "n": more} if more > 0 else shown
 
 
 def capacity_text(data: Mapping[str, Any]) -> str:

@@ -67,6 +67,8 @@ EVENTS = {
     "failed": gettext_lazy("failed"),
     "stopped": gettext_lazy("stopped"),
     "restarted": gettext_lazy("restart %(restart)s of %(most)s, after a pause"),
+    "requeued": gettext_lazy("back in the queue, without spending a restart"),
+    "priority_changed": gettext_lazy("priority changed from %(old)s to %(new)s"),
     "hang_suspected": gettext_lazy("suspected to hang: no output for %(seconds)s s; the job goes on"),
     "hang": gettext_lazy("hangs: no output for %(seconds)s s; %(does)s"),
     "hang_idle": gettext_lazy("hangs: no output for %(seconds)s s, and idle for %(idle)s s; %(does)s"),
@@ -81,6 +83,8 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
     if code == "hang":
         data = {**data, "does": HANG_DOES[data["action"]]}
         code = "hang_idle" if "idle" in data else code
+    if code == "priority_changed":
+        data = {name: PRIORITY_LABELS[data[name]] for name in ("old", "new")}
     text = filled(EVENTS, code, data)
     reason, restarts = data.get("reason"), data.get("restarts_used_up")
     if reason:

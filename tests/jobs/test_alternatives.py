@@ -12,7 +12,8 @@ from jobs.estimate import estimate
 from jobs.facts import QuotaFacts, SpecFacts, WaitingFacts
 from jobs.models import Job
 from jobs.neighbours import neighbours_read
-from jobs.reading import access_read, pool_read, waiting_by_pool
+from jobs.queued import waiting_by_pool
+from jobs.reading import access_read, pool_read
 from pools.capacity import Shape
 from tests.factories import (
     make_flavor,

@@ -1,0 +1,174 @@
+"""Back to the queue without spending a restart, nodes to avoid, and the priority of a waiting job."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jobs.counting import counts_compare
+from jobs.findings import Reason
+from jobs.lifecycle import avoid, move, prioritize, requeue
+from jobs.models import Job, WaitingTotal
+from jobs.queue import MOST_AVOIDED
+from jobs.reasons import job_waiting
+from jobs.scheduling import queue_cycle
+from jobs.services import job_estimate, job_stop
+from jobs.states import Priority, State
+from jobs.waiting import queue_read
+from pools.models import Hold, Node, Pool
+from tests.factories import make_job, make_pool, make_spec, make_team, make_user, occupy
+
+pytestmark = pytest.mark.django_db
+LOST = Reason("node_lost", {"node": "n"})
+
+
+@pytest.fixture
+def team():
+    return make_team()
+
+
+@pytest.fixture
+def user(team):
+    return make_user(team)
+
+
+def placed(user, pool, **fields):
+    job = make_job(user, pool, **fields)
+    queue_cycle(pool.pk)
+    job.refresh_from_db()
+    assert job.state == "deploying"
+    return job
+
+
+def node_of(job):
+    return Node.objects.get(workers__attempt__job=job, workers__attempt__number=job.attempt)
+
+
+def recount():
+    """All counts are right, but for the GPUs that `occupy` has taken for nobody."""
+    for pool in Pool.objects.all():
+        assert [wrong for wrong in counts_compare(pool_id=pool.pk) if wrong.what != "holds"] == []
+
+
+def test_it_goes_to_another_node(team, user):
+    pool = make_pool(team, nodes=2)
+    job = placed(user, pool, gpus=8)
+    first = node_of(job)
+    assert requeue(job.pk, State.DEPLOYING, reason=LOST, avoid=[first.pk])
+    job.refresh_from_db()
+    assert (job.state, job.restarts, job.platform_restarts) == ("queued", 0, 0)
+    assert not Hold.objects.exists()
+    told = job.events.last()
+    assert (told.code, told.data) == ("requeued", {"reason": LOST.as_json()})
+    recount()
+    assert job_waiting(job)[1] is None
+    queue_cycle(pool.pk)
+    job.refresh_from_db()
+    assert (job.state, job.attempt) == ("deploying", 2)
+    assert node_of(job) != first
+    recount()
+
+
+def test_while_only_the_avoided_node_has_room_it_says_so_everywhere(team, user):
+    pool = make_pool(team, nodes=2)
+    job = placed(user, pool, gpus=8)
+    first = node_of(job)
+    requeue(job.pk, State.DEPLOYING, reason=LOST, avoid=[first.pk])
+    younger = make_job(user, pool, gpus=8)
+    occupy(pool, [0, 8] if first.name.endswith("00") else [8, 0])
+    job.refresh_from_db()
+    place, reason = job_waiting(job)
+    assert (place.position, reason.code, reason.data) == (1, "avoided", {"nodes": [first.name]})
+    place, reason = job_waiting(younger)
+    assert (place.position, reason) == (2, None)
+    rows = queue_read(pool=pool, teams={team.pk}).rows
+    assert [row.reason and row.reason.code for row in rows] == ["avoided", None]
+    judged = job_estimate(user=user, spec=make_spec(pool, gpus=8))
+    assert (judged.starts_now, judged.reason.code) == (False, "capacity")
+    queue_cycle(pool.pk)
+    assert list(Job.objects.order_by("pk").values_list("state", flat=True)) == ["queued", "deploying"]
+    recount()
+
+
+def test_a_new_job_is_told_that_the_node_is_left_to_it(team, user):
+    pool = make_pool(team, nodes=2)
+    job = placed(user, pool, gpus=8)
+    first = node_of(job)
+    requeue(job.pk, State.DEPLOYING, reason=LOST, avoid=[first.pk])
+    occupy(pool, [0, 8] if first.name.endswith("00") else [8, 0])
+    assert job_estimate(user=user, spec=make_spec(pool, gpus=8)).starts_now
+
+
+def test_counted_ones_are_bounded(team, user):
+    pool = make_pool(team, nodes=2)
+    job = placed(user, pool)
+    move([job.pk], State.DEPLOYING, State.RUNNING)
+    assert requeue(job.pk, State.RUNNING, reason=LOST, most=1)
+    assert Job.objects.get().events.last().data == {"reason": LOST.as_json(), "restart": 1, "most": 1}
+    queue_cycle(pool.pk)
+    assert not requeue(job.pk, State.DEPLOYING, reason=LOST, most=1)
+    job.refresh_from_db()
+    assert (job.state, job.platform_restarts) == ("deploying", 1)
+
+
+def test_a_stop_comes_first(team, user):
+    job = placed(user, make_pool(team))
+    job_stop(job=job, actor=user)
+    assert not requeue(job.pk, State.DEPLOYING, reason=LOST)
+    assert Job.objects.get().state == "deploying"
+
+
+def test_avoiding_moves_a_waiting_job_to_another_class(team, user):
+    pool = make_pool(team, nodes=2)
+    occupy(pool, [8, 8])
+    job = make_job(user, pool)
+    make_job(user, pool)
+    nodes = list(Node.objects.order_by("pk"))
+    avoid(job.pk, [nodes[1].pk])
+    avoid(job.pk, [nodes[0].pk])
+    avoid(job.pk, [nodes[0].pk])
+    assert WaitingTotal.objects.count() == 2
+    job.refresh_from_db()
+    assert job.waiting_class.avoided == {node.pk for node in nodes}
+    recount()
+    move([job.pk], State.QUEUED, State.STOPPED)
+    recount()
+
+
+def test_of_too_many_nodes_the_latest_are_avoided(team, user):
+    job = make_job(user, make_pool(team))
+    avoid(job.pk, range(1, MOST_AVOIDED + 1))
+    avoid(job.pk, [10**18])
+    job.refresh_from_db()
+    assert len(job.waiting_class.avoided) == MOST_AVOIDED
+    assert 10**18 in job.waiting_class.avoided
+
+
+def test_what_nobody_avoids_costs_no_query_more(team, user):
+    pool = make_pool(team, nodes=1)
+    occupy(pool, [8])
+    make_job(user, pool)
+    queue_cycle(pool.pk)
+    with CaptureQueriesContext(connection) as usual:
+        queue_cycle(pool.pk)
+    assert not [query for query in usual if 'FROM "pools_node"' in query["sql"]]
+
+
+def test_a_waiting_job_gets_another_priority(team, user):
+    pool = make_pool(team, nodes=1)
+    occupy(pool, [8])
+    first, second = (make_job(user, pool) for _ in range(2))
+    assert prioritize(first.pk, Priority.LOW, actor=user)
+    first.refresh_from_db()
+    told = first.events.last()
+    assert (told.code, told.actor, told.data) == ("priority_changed", user, {"old": "normal", "new": "low"})
+    assert job_waiting(first)[0].position == 2
+    assert job_waiting(second)[0].position == 1
+    recount()
+    assert prioritize(first.pk, Priority.LOW, actor=user)
+    assert first.events.count() == 2
+
+
+def test_one_that_does_not_wait_keeps_its_priority(team, user):
+    job = placed(user, make_pool(team))
+    assert not prioritize(job.pk, Priority.LOW, actor=user)
+    assert Job.objects.get().priority == Priority.NORMAL
