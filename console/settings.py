@@ -201,6 +201,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "JobState": "jobs.models.STATE_LABELS",
         "NodeState": "pools.models.NodeState",
+        "OriginKind": "jobs.models.ORIGIN_LABELS",
         "PathCheckState": "runs.models.CHECK_STATES",
         "PathKind": "runs.path_check.values.Kind",
     },

@@ -57,7 +57,7 @@ class JobAdmin(ReadOnly, admin.ModelAdmin):
     list_per_page = 50
     inlines = [AttemptInline, EventInline]
     fieldsets = [
-        (None, {"fields": ["key", "name", "description", "team", "creator"]}),
+        (None, {"fields": ["key", "name", "description", "team", "creator", "origin", "origin_kind"]}),
         (
             _("State"),
             {

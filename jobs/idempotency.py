@@ -8,7 +8,7 @@ leaves a claim without a job, which may be taken over after a minute.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,15 +19,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from jobs.estimate import Promise, read_ahead
+from jobs.estimate import read_ahead
 from jobs.models import IdempotencyKey, Job
-from jobs.services import job_create
 from jobs.spec import JobSpec
 from teams.models import User
 
 KEPT = timedelta(days=1)
 CLAIM = timedelta(minutes=1)  # a call that takes longer has died
-FORM = "/jobs/create/"
 
 
 class OtherBody(Exception):
@@ -91,26 +89,34 @@ def give_up(row: IdempotencyKey) -> None:
     _unsettled(row).delete()
 
 
-def job_create_once(
-    *, user: User, spec: JobSpec, promise: Promise, token: str, typed: Mapping[str, Sequence[str]]
-) -> tuple[Job, bool]:
-    """The job of a filled form, and whether this call made it. The same form sent again within a day, or
-    twice at a time, finds the job of the first; the form changed after Back is another one.
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A form as it was sent: whose, to where, with which one-time token, and what was typed into it."""
 
-    RequestRefused, WouldWait and PromiseBroken as from `job_create`; nothing is remembered then.
+    user: User
+    path: str
+    token: str
+    typed: Mapping[str, Sequence[str]]
+
+
+def job_create_once(sent: Sent, spec: JobSpec, make: Callable[[], Job]) -> tuple[Job, bool]:
+    """The job that `make` made of a filled form, and whether this call did. The same form sent again within a
+    day, or twice at a time, finds the job of the first; the form changed after Back is another one.
+
+    What `make` raises goes through; nothing is remembered then. `spec` is what it is going to judge.
     """
     read_ahead(spec)
-    now, digest = timezone.now(), _digest(typed)
+    user, now, digest = sent.user, timezone.now(), _digest(sent.typed)
     with transaction.atomic():
         _expired(user, now).delete()
         row, first = IdempotencyKey.objects.get_or_create(
             user=user,
-            path=FORM,
-            key=f"{token or uuid4()}/{digest}",
+            path=sent.path,
+            key=f"{sent.token or uuid4()}/{digest}",
             defaults={"body_hash": digest, "created_at": now},
         )
         if first:
-            job = job_create(user=user, spec=spec, promise=promise)
+            job = make()
             row.status, row.answer = 303, {"id": job.key}
             row.save(update_fields=["status", "answer"])
             return job, True

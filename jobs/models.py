@@ -8,12 +8,13 @@ from django.db.models import Q
 from django.utils.crypto import get_random_string
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from images.models import Image
 from jobs.querysets import JobQuerySet
 from jobs.queue import MOST_AVOIDED, WaitingClass, avoided_ids
 from jobs.spec import JobSpec
-from jobs.states import LIVE, Framework, Priority, State
+from jobs.states import LIVE, Framework, OriginKind, Priority, State
 from pools.capacity import Shape
 from pools.models import Flavor, Node, Pool, WorkerSpec
 from teams.models import Team
@@ -28,6 +29,13 @@ STATE_LABELS = {
     State.SUCCEEDED: _("succeeded"),
     State.FAILED: _("failed"),
     State.STOPPED: _("stopped"),
+}
+
+ORIGIN_LABELS = {
+    OriginKind.RERUN: pgettext_lazy("made as", "rerun"),
+    OriginKind.MODIFIED: pgettext_lazy("made as", "modified rerun"),
+    OriginKind.CLONE: pgettext_lazy("made as", "clone"),
+    OriginKind.REPLACEMENT: pgettext_lazy("made as", "stopped and modified"),
 }
 
 
@@ -93,6 +101,10 @@ class Job(models.Model):
     hang_action = models.CharField(_("when it hangs"), max_length=8, blank=True)
     exit_code = models.PositiveSmallIntegerField(_("exit code"), null=True)
     draft = models.CharField(_("tried form"), max_length=DRAFT_SIGNS, blank=True)  # set for trial runs
+    origin = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="copies", verbose_name=_("made from")
+    )
+    origin_kind = models.CharField(_("made as"), max_length=12, blank=True, choices=ORIGIN_LABELS)
     created_at = models.DateTimeField(_("created"))
     started_at = models.DateTimeField(_("started"), null=True)
     ended_at = models.DateTimeField(_("ended"), null=True)

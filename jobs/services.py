@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,13 +21,21 @@ from jobs.private import private_store
 from jobs.reading import landing_read, request_read
 from jobs.rules import flavor_of, normal_path, spec_of
 from jobs.spec import JobSpec
-from jobs.states import LIVE, Priority, State
+from jobs.states import LIVE, OriginKind, Priority, State
 from pools.models import Pool
 from pools.services import pool_lock
 from teams.models import Membership, User
 from teams.roles import Role
 
 MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The job that a new one is made from, and how."""
+
+    job: int
+    kind: OriginKind
 
 
 class RequestRefused(Exception):
@@ -67,7 +76,9 @@ def job_landed(judged: Estimate, spec: JobSpec, facts: Facts) -> Estimate:
     return landed(judged, landing_read(spec, facts.pool, len(judged.workers)))
 
 
-def job_create(*, user: User, spec: JobSpec, promise: Promise | None = None) -> Job:
+def job_create(
+    *, user: User, spec: JobSpec, promise: Promise | None = None, origin: Origin | None = None
+) -> Job:
     """Stores the request as a waiting job.
 
     RequestRefused if it breaks a rule, WouldWait if it cannot start at once and is not to be queued,
@@ -87,12 +98,12 @@ def job_create(*, user: User, spec: JobSpec, promise: Promise | None = None) -> 
             raise WouldWait(judged)
         if promise is not None and not promise.kept_by(judged):
             raise PromiseBroken(judged)
-        job = _store(user, spec, facts, judged)
+        job = _store(user, spec, facts, judged, origin)
         pool_changed(job.pool_id)
     return job
 
 
-def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate) -> Job:
+def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate, origin: Origin | None) -> Job:
     pool = facts.pool
     flavor = flavor_of(spec, pool) if pool else None
     if pool is None or flavor is None or spec.team is None or spec.image is None:
@@ -120,6 +131,8 @@ def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate) -> Job:
         total_gpus=shape.total_gpus,
         eligible_at=now,
         created_at=now,
+        origin_id=origin.job if origin else None,
+        origin_kind=origin.kind if origin else "",
         **_running(spec, now),
     )
     JobTag.objects.bulk_create([JobTag(job=job, name=tag) for tag in dict.fromkeys(spec.tags)])

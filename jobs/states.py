@@ -59,6 +59,15 @@ class Priority(IntEnum):
 PRIORITY_CODES = tuple(p.label_code for p in Priority)
 
 
+class OriginKind(StrEnum):
+    """How a job came to be made from an earlier one."""
+
+    RERUN = "rerun"
+    MODIFIED = "modified"
+    CLONE = "clone"
+    REPLACEMENT = "replacement"  # of a waiting job, which was stopped in the same step
+
+
 class Framework(StrEnum):
     SINGLE = "single"
     PYTORCH_DDP = "pytorch_ddp"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.db.models import OuterRef, Subquery
 from django.shortcuts import get_object_or_404
 from rest_framework import exceptions
 
 from jobs.findings import Finding
 from jobs.models import Job
+from jobs.origins import origin_read
 from jobs.private import private_read
 from jobs.querysets import JobQuerySet
 from jobs.reasons import job_waiting
@@ -22,6 +24,8 @@ from teams.models import User
 def visible_jobs(user: Any) -> JobQuerySet:
     """The jobs that the user may see, with what a row of a list needs."""
     jobs: JobQuerySet = Job.objects.for_user(user).shown()
+    seen = Job.objects.for_user(user).filter(pk=OuterRef("origin")).values("key")[:1]
+    jobs = jobs.annotate(origin_key=Subquery(seen))
     return jobs.select_related("creator", "team").prefetch_related("tags", "attempts")
 
 
@@ -35,7 +39,12 @@ def job_answer(job: Job, user: User) -> dict[str, Any]:
     """The job as its reader sees it."""
     waiting = job.state == State.QUEUED and not job.stopping
     place, waits_for = job_waiting(job) if waiting else (None, None)
-    context = {"private": private_read(job=job, user=user), "place": place, "waits_for": waits_for}
+    context = {
+        "private": private_read(job=job, user=user),
+        "origin": origin_read(job=job, user=user),
+        "place": place,
+        "waits_for": waits_for,
+    }
     return dict(JobSerializer(job, context=context).data)
 
 

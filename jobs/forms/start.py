@@ -82,7 +82,7 @@ def start_from(user: User, job: Job) -> Start:
     """What an earlier job asked for. What is not there any more is left out, each with a sentence."""
     spec = job.spec_asked
     offer = offer_read(user, spec.team, spec.pool)
-    values = _new(offer) | _asked(spec)
+    values = _new(offer) | _asked(spec) | {"origin": [job.key]}
     told = _variables(user, job, spec, values)
     left = Following(user, _posted(values), offer, Names(user, _known(job))).run()
     form, rdma = rdma_settled(JobForm(user, left.values, left.offer))

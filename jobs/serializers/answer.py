@@ -12,11 +12,12 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from jobs.difference import How
 from jobs.environment import worker_name
 from jobs.models import Job, JobEvent, Worker
 from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
 from jobs.spec import JobSpec
-from jobs.states import PRIORITY_CODES, Framework, Priority, State
+from jobs.states import PRIORITY_CODES, Framework, OriginKind, Priority, State
 from jobs.texts import change_text, event_text, finding_text, reason_text
 from teams.serializers import NamedSerializer
 
@@ -143,6 +144,26 @@ class FailureSerializer(serializers.Serializer[Any]):
     signal = serializers.IntegerField(allow_null=True)
 
 
+class OriginSerializer(serializers.Serializer[Any]):
+    """The job that this one was made from."""
+
+    id = serializers.CharField()
+    kind = serializers.ChoiceField(choices=[str(kind) for kind in OriginKind])
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """What the job asks for differently; of private values only whether they were kept or entered."""
+
+    field = serializers.CharField(help_text="As in a request; `env.<name>`, `mounts.<path>`.")
+    how = serializers.ChoiceField(choices=[str(how) for how in How])
+    old = serializers.JSONField(allow_null=True)
+    new = serializers.JSONField(allow_null=True)
+
+
+class OriginDetailSerializer(OriginSerializer):
+    differences = DifferenceSerializer(many=True)
+
+
 LATER_NAMES = ("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "start_policy")
 LATER_FIELDS = {
     field.name: field.default for field in dataclasses.fields(JobSpec) if field.name in LATER_NAMES
@@ -191,6 +212,7 @@ class JobRowSerializer(serializers.Serializer[Job]):
     restarts = serializers.IntegerField(help_text="After failures and hangs, by the platform.")
     exit_code = serializers.IntegerField(allow_null=True)
     first_failure = serializers.SerializerMethodField()
+    origin = serializers.SerializerMethodField()
     stop_requested_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
@@ -203,6 +225,10 @@ class JobRowSerializer(serializers.Serializer[Job]):
 
     def get_tags(self, job: Job) -> list[str]:
         return [tag.name for tag in sorted(job.tags.all(), key=lambda tag: tag.pk)]
+
+    @extend_schema_field(OriginSerializer(allow_null=True))
+    def get_origin(self, job: Any) -> dict[str, Any] | None:
+        return {"id": job.origin_key, "kind": job.origin_kind} if job.origin_key else None
 
     @extend_schema_field({"type": "string", "enum": list(PRIORITY_CODES)})
     def get_priority(self, job: Job) -> str:
@@ -236,6 +262,11 @@ class JobSerializer(JobRowSerializer):
     env = serializers.SerializerMethodField()
     mounts = MountSerializer(many=True, source="frozen.mounts")
     findings = FindingSerializer(many=True)
+
+    @extend_schema_field(OriginDetailSerializer(allow_null=True))
+    def get_origin(self, job: Job) -> dict[str, Any] | None:
+        origin = self.context.get("origin")
+        return _shown(OriginDetailSerializer(origin)) if origin else None
 
     @extend_schema_field(ReasonSerializer(allow_null=True))
     def get_reason(self, job: Job) -> dict[str, Any] | None:

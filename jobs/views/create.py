@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -17,13 +18,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.forms import JobForm, snippets_of, start_example, start_from, start_new, summary_of
+from jobs.forms.creating import form_create
 from jobs.forms.following import settle
 from jobs.forms.ground import with_template
 from jobs.forms.start import Start
 from jobs.forms.taking_over import taken_over
 from jobs.forms.trial import trial_made
 from jobs.forms.variables import Data, without_private
-from jobs.idempotency import job_create_once
+from jobs.idempotency import Sent, job_create_once
 from jobs.models import Job
 from jobs.services import PromiseBroken, RequestRefused, WouldWait, job_estimate
 from jobs.texts import moved_text, promise_broken_text, would_wait_text
@@ -145,9 +147,8 @@ def _start(request: HttpRequest, user: User) -> Start:
 def _created(request: HttpRequest, form: JobForm) -> HttpResponse:
     token = form.cleaned_data.get("token") or ""
     typed = {name: values for name, values in request.POST.lists() if name not in OF_THE_PAGE}
-    job, first = job_create_once(
-        user=form.user, spec=form.job_spec(), promise=form.promised(), token=token, typed=typed
-    )
+    sent = Sent(form.user, request.path, token, typed)
+    job, first = job_create_once(sent, form.job_spec(), partial(form_create, form))
     if first:
         messages.success(request, _("Created."))
     else:

@@ -14,7 +14,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from jobs.findings import Finding
+from jobs.forms.differences import difference_rows
 from jobs.models import Job
+from jobs.origins import copies_read, origin_read
 from jobs.private import private_read
 from jobs.services import job_stop, may_stop
 from jobs.spec import EnvVar, JobSpec
@@ -42,12 +44,16 @@ def job_page(request: HttpRequest, key: str) -> HttpResponse:
     job = get_object_or_404(jobs_shown(user), key=key)
     context = _live(job, user)
     shown = _rendered(context)
-    context |= _asked(job, user) | {
-        "parts": {name: html for name, (html, _version) in shown.items()},
-        "seen": _versions(shown),
-        "log_rank": log_rank(job, context["attempt"]),
-        "forms": duration_forms(),
-    }
+    context |= (
+        _asked(job, user)
+        | _related(job, user)
+        | {
+            "parts": {name: html for name, (html, _version) in shown.items()},
+            "seen": _versions(shown),
+            "log_rank": log_rank(job, context["attempt"]),
+            "forms": duration_forms(),
+        }
+    )
     return render(request, "jobs/detail.html", context)
 
 
@@ -120,6 +126,16 @@ def _asked(job: Job, user: User) -> dict[str, Any]:
         "env": _env(job, spec, user),
         "tags": [tag.name for tag in job.tags.order_by("pk")],
         "findings": [_finding(f) for f in job.findings],
+    }
+
+
+def _related(job: Job, user: User) -> dict[str, Any]:
+    """The job that this one was made from with the difference, and those that were made from it."""
+    origin = origin_read(job=job, user=user)
+    return {
+        "origin": origin,
+        "differences": difference_rows(origin.differences) if origin else [],
+        "copies": copies_read(job=job, user=user),
     }
 
 

@@ -71,6 +71,7 @@
   const restore = ({ values }) => {
     put(values);
     form.elements.laid_aside.value = values.find(([name]) => name === "laid_aside")?.[1] ?? "";
+    form.elements.origin.value = values.find(([name]) => name === "origin")?.[1] ?? "";
     form.elements.token.value = values.find(([name]) => name === "token")?.[1] || form.elements.token.value;
     form.elements.touched.value = "all"; // who typed it has been everywhere
     // Where the pool is another one, what it offers comes with the next answer: already with these choices.

@@ -11,7 +11,7 @@ from django.db import connection
 
 from jobs.command import exits, paths, reading, secrets
 from jobs.estimate import Promise
-from jobs.idempotency import job_create_once
+from jobs.idempotency import Sent, job_create_once
 from jobs.models import Job
 from jobs.services import job_create
 from jobs.spec import EnvVar
@@ -23,7 +23,9 @@ ENV = (EnvVar("OUT", "/mnt/out"),)
 WAYS = {
     "alone": lambda user, spec: job_create(user=user, spec=spec),
     "form": lambda user, spec: job_create_once(
-        user=user, spec=spec, promise=Promise(), token="t", typed={"name": ["a job"]}
+        Sent(user, "/jobs/create/", "t", {"name": ["a job"]}),
+        spec,
+        lambda: job_create(user=user, spec=spec, promise=Promise()),
     ),
     "trial": lambda user, spec: trial_create(user=user, spec=spec, draft="d"),
 }
