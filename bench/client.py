@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from http.cookies import SimpleCookie
-from itertools import count
+from itertools import count, cycle
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
@@ -19,11 +19,10 @@ FILLED = {
     "command": "set -euo pipefail\ncd /mnt/public/project\nexec torchrun --nnodes=$WORLD_SIZE"
     " --nproc_per_node=8 --node_rank=$RANK --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT"
     " train.py --resume --seed=",
-    "name": "llama-pretrain-",
-    "description": "try ",
+    "name": "llama-pretrain",
+    "description": "the third try",
     "tags": "llama, 7b",
 }
-FIELDS = ("command", "name", "description", "tags")
 
 
 class Client:
@@ -45,19 +44,17 @@ class Client:
             time.sleep(0.1)
         raise SystemExit("the server does not answer")
 
-    def recompute(self, pool: int, workers: int, changing: Sequence[str] = FIELDS) -> Callable[[], None]:
-        """Sends the filled form of the pool, for so many Workers of 8 GPUs. As if somebody were typing, each
-        request differs from the one before in one of the fields `changing`, and from all others before."""
+    def recompute(self, pool: int, counts: Sequence[int]) -> Callable[[], None]:
+        """Sends the filled form of the pool, for Workers of 8 GPUs, as many as `counts` say by turns. As if
+        somebody were typing, no two requests have the same command."""
         page = Page(SimpleNamespace(content=self.ask("GET", f"/jobs/create/?pool={pool}")))  # type: ignore[arg-type]
         cards = [e.attrs["value"] for e in page.all("input", name="spec")]
-        body = page.fields() | {name: [value] for name, value in FILLED.items()}
-        body |= {"spec": [cards[-1]], "worker_count": [str(workers)]}
-        turns = count(1)
+        body = page.fields() | {name: [value] for name, value in FILLED.items()} | {"spec": [cards[-1]]}
+        turns, workers = count(1), cycle(counts)
 
         def typed() -> None:
-            turn = next(turns)
-            name = changing[turn % len(changing)]
-            body[name] = [f"{FILLED[name]}{turn}"]
+            body["command"] = [f"{FILLED['command']}{next(turns)}\n"]
+            body["worker_count"] = [str(next(workers))]
             self.post("/jobs/estimate/", body)
 
         return typed

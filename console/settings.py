@@ -111,9 +111,10 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
     DATABASES["default"].setdefault("CONN_HEALTH_CHECKS", True)
+    # `pools.prepared` has its statements prepared whatever the number is; None forbids it.
     DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = (
-        1 if env.bool("DATABASE_PREPARE", True) else None
-    )  # for the statements of `pools.prepared`; none other can be prepared
+        2**31 if env.bool("DATABASE_PREPARE", True) else None
+    )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "teams.User"

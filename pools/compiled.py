@@ -76,11 +76,16 @@ def answers(*asked: Asking | None) -> list[Rows]:
 
 
 def _compile(build: Callable[..., models.QuerySet[Any, Any]], arguments: Sequence[Argument]) -> _Text:
-    """Made twice, with other marks each time: what differs is an argument, and all else a constant."""
-    (compiler, sql, values), (_compiler, _sql, others) = (
+    """Made twice, with other marks each time: what differs is an argument, and all else a constant.
+
+    ValueError if the text itself depends on the arguments, as that of a slice does.
+    """
+    (compiler, sql, values), (_compiler, other_sql, others) = (
         _made(build, [_mark(argument, first + at) for at, argument in enumerate(arguments)])
         for first in _FIRST_MARKS
     )
+    if sql != other_sql:
+        raise ValueError(f"the text depends on the arguments: {sql}")
     places = {_adapted(_mark(argument, _FIRST_MARKS[0] + at)): at for at, argument in enumerate(arguments)}
     columns = [column for column, *_rest in compiler.select]
     converters = compiler.get_converters(columns)

@@ -44,11 +44,17 @@ def fetched_prepared(
 
     `database` is a connection of Django's, that of this thread: looking it up takes time too.
     """
+    if not statements:
+        return []
+    database.close_if_health_check_failed()
     database.ensure_connection()
     database.validate_no_broken_transaction()
     connected = database.connection
     with database.wrap_database_errors, connected.pipeline() if len(statements) > 1 else nullcontext():
-        cursors = [Cursor(connected).execute(text, _sized(values)) for text, values in statements]
+        # Prepared at the first use, which psycopg checks: that a later one failed it would never know.
+        cursors = [
+            Cursor(connected).execute(text, _sized(values), prepare=True) for text, values in statements
+        ]
         return [cursor.fetchall() for cursor in cursors]
 
 

@@ -44,7 +44,8 @@ def own(form: forms.Form, name: str) -> forms.Field:
 
 
 class OfferedField(forms.BoundField):
-    """A select whose options depend on the form, which has `widget_of` for them: made where it is drawn."""
+    """A select whose options depend on the form, which has `widget_of` for them: made where it is drawn, as
+    a whole; `subwidgets` has none."""
 
     def as_widget(self, widget: forms.Widget | None = None, *args: Any, **options: Any) -> SafeString:
         form: Any = self.form

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from functools import cached_property
 from itertools import islice
@@ -106,12 +106,12 @@ class JobForm(forms.Form):
 
     def accept(self, findings: Iterable[Finding]) -> None:
         """Takes the errors for which the request was refused, each to its field or row, to be marked."""
-        own = self.unclear_fields
+        unclear = self.unclear_fields
         for finding in findings:
             text = finding_text(finding.code, finding.data)
             if (row := self._row_of(finding.field)) is not None:
                 row.errors.append(text)
-            elif (name := self.field_of(finding.field)) in self.fields and name not in own:
+            elif (name := self.field_of(finding.field)) in self.fields and name not in unclear:
                 self.add_error(name, text)
 
     @property
@@ -253,19 +253,24 @@ class JobForm(forms.Form):
 
     def widget_of(self, name: str) -> forms.Widget:
         """The select of an offered field, with its options."""
-        offer = self.offer
-        options: dict[str, Callable[[], Sequence[Any]]] = {
-            "team": lambda: [(t.id, t.name) for t in offer.teams],
-            "pool": lambda: [(n.pool.pk, _pool_label(n)) for n in offer.pools],
-            "flavor": lambda: [(f.id, f"{f.name} · {f.gpu_model}") for f in offer.flavors],
-            "image": self.images.groups,
-        }
         widget: forms.Widget = deepcopy(self.fields[name].widget)
         if isinstance(widget, forms.Select):
-            widget.choices = [("", _("— choose —")), *options[name]()]
+            widget.choices = [("", _("— choose —")), *self._options(name)]
         if isinstance(widget, ImageSelect):
             widget.choice = self.images
         return widget
+
+    def _options(self, name: str) -> Sequence[Any]:
+        offer = self.offer
+        match name:
+            case "team":
+                return [(team.id, team.name) for team in offer.teams]
+            case "pool":
+                return [(numbers.pool.pk, _pool_label(numbers)) for numbers in offer.pools]
+            case "flavor":
+                return [(f.id, f"{f.name} · {f.gpu_model}") for f in offer.flavors]
+            case _:
+                return self.images.groups()
 
 
 def _pool_label(numbers: PoolNumbers) -> str:

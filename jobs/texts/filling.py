@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, cast
 
 from django.utils.translation import get_language, ngettext
 
@@ -22,14 +22,14 @@ def gpus_text(gpus: int) -> str:
 
 def kept_by_language(sentence: Callable[Told, str]) -> Callable[Told, str]:
     """A sentence that follows from its arguments alone is made once a language, not with each update. They
-    must be values that never change."""
+    are given by place, and must be plain values that never change."""
 
-    @lru_cache(maxsize=512)
+    @lru_cache(maxsize=512, typed=True)
     def kept(_language: str | None, *told: Any) -> str:
-        return sentence(*told)  # type: ignore[call-arg]  # no keywords, see below
+        return sentence(*told)  # type: ignore[call-arg]  # a ParamSpec asks for keywords too
 
     @wraps(sentence)
-    def looked_up(*told: Told.args, **_none: Told.kwargs) -> str:
+    def looked_up(*told: Any) -> str:
         return kept(get_language(), *told)
 
-    return looked_up
+    return cast("Callable[Told, str]", looked_up)

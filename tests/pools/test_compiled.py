@@ -45,6 +45,12 @@ def test_columns_come_as_the_models_have_them() -> None:
     assert [tuple(row) for row in rows] == [([0, 0, 0, 0, 0, 0, 0, 0, 3], None)]
 
 
+def test_a_text_that_depends_on_its_arguments_is_refused() -> None:
+    sliced = Compiled(lambda most: Node.objects.order_by("pk").values_list("pk")[:most])
+    with pytest.raises(ValueError, match="depends"):
+        sliced.rows(3)
+
+
 def test_a_list_of_any_length_and_moments_are_arguments() -> None:
     team = make_team()
     pool = make_pool(team)

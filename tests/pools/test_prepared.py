@@ -39,7 +39,7 @@ def test_constants_are_in_the_text_and_arguments_are_not() -> None:
             Node.objects.filter(flavor__pool=pk).annotate(told=Value("100 % 'sure' %s")).values_list("told")
         )
     )
-    assert [query.rows(pool.pk) for _ in range(2)] == [[("100 % 'sure' %s",)]] * 2
+    assert query.rows(pool.pk) == [("100 % 'sure' %s",)]
     texts = [text for text in prepared() if "told" in text]
     assert "100 % ''sure'' %s" in texts[0]
     assert "$1" in texts[0]
@@ -66,6 +66,21 @@ def test_an_error_is_one_of_djangos_and_the_connection_goes_on() -> None:
     with pytest.raises(DatabaseError), transaction.atomic():
         fetched_prepared(connection, [("SELECT 1", []), ("SELECT no_such_column", [])])
     assert fetched_prepared(connection, [("SELECT 1", []), ("SELECT 2", [])]) == [[(1,)], [(2,)]]
+
+
+def test_statements_that_were_skipped_after_an_error_are_prepared_later() -> None:
+    good = [("SELECT 1 AS a", []), ("SELECT 2 AS b", [])]
+    for _ in range(2):
+        fetched_prepared(connection, good)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        fetched_prepared(connection, [("SELECT 1 / 0", []), ("SELECT 3 AS c", []), *good])
+    for _ in range(3):
+        assert fetched_prepared(connection, [*good, ("SELECT 3 AS c", [])]) == [[(1,)], [(2,)], [(3,)]]
+
+
+def test_nothing_is_asked_where_there_is_nothing_to_ask(django_assert_num_queries) -> None:
+    with django_assert_num_queries(0):
+        assert answers(None) == [[]]
 
 
 def test_a_transaction_that_failed_is_not_gone_on_with() -> None:
