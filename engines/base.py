@@ -90,9 +90,10 @@ class WorkerLook:
 
     `exit_code` is 0 … 255 when the command ended by itself, else None; `signal` is the number
     of the signal that ended it, else None. `stopped` tells that a stop was asked for before it ended.
-    `step` is the deploy step while `STARTING`: storage, initialize or pull_image. `output_at`, while
-    `RUNNING`: when it last wrote something, or began; None if the engine does not know. `busy_at` likewise:
-    when its processes together last used at least a twentieth of one core, for some seconds.
+    `step` is the deploy step while `STARTING`: storage, initialize, pull_image or env_check; `steps` are all
+    that it has begun, each with when. `output_at`, while `RUNNING`: when it last wrote something, or began;
+    None if the engine does not know. `busy_at` likewise: when its processes together last used at least a
+    twentieth of one core, for some seconds.
     """
 
     rank: int
@@ -106,6 +107,7 @@ class WorkerLook:
     ended_at: float | None = None
     output_at: float | None = None
     busy_at: float | None = None
+    steps: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

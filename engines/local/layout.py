@@ -3,8 +3,8 @@
 <attempt>/launch.json   what to run, without private values
 <attempt>/stop          the tombstone: {"at", "grace_s"}; with it nothing starts any more
 <rank>/lock             held exactly while the Worker's supervisor lives
-<rank>/step             the deploy step while the command was not run yet
-<rank>/started          synced to disk before the command runs: {"at"}
+<rank>/step             the deploy steps that were begun, each with when
+<rank>/started          synced to disk before the command runs: {"at", "steps"}
 <rank>/log, log.index   the output, and (offset, time) pairs
 <rank>/cut              how many bytes of output were thrown away
 <rank>/busy             empty; changed last when the Worker's processes were seen busy

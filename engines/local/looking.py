@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from engines.base import Fault, Phase, WorkerLook
-from engines.local import durable, layout, load, lock, tombstone
+from engines.local import durable, layout, load, lock, steps, tombstone
 
-_STEPS = ("storage", "initialize", "pull_image")
 _LATEST = 253_402_300_799  # the last second of the year 9999
 _SIGNALS = 64
 
@@ -38,16 +37,17 @@ def look_at_worker(root: str, path: str, stopped: bool = False) -> WorkerLook:
     end = _read_end(path, rank)
     if end and end.phase is Phase.EXITED:
         return end
-    started, started_at = _read_start(path)
+    started, started_at, begun = _read_start(path)
     lives = lock.is_held(os.path.join(path, layout.LOCK))
     end = _read_end(path, rank)
     if end and (end.phase is Phase.EXITED or not lives):
         return replace(end, stopped=end.stopped or stopped, started_at=end.started_at or started_at)
     if lives and started:
-        look = WorkerLook(rank, Phase.RUNNING, stopped=stopped, started_at=started_at)
+        look = WorkerLook(rank, Phase.RUNNING, stopped=stopped, started_at=started_at, steps=begun)
         return replace(look, output_at=_output_at(path, started_at), busy_at=load.busy_at(path))
     if lives:
-        return WorkerLook(rank, Phase.STARTING, step=_read_step(path), stopped=stopped)
+        begun = steps.read(path)
+        return WorkerLook(rank, Phase.STARTING, begun[-1][0] if begun else "", stopped=stopped, steps=begun)
     if started:
         return replace(_lost(rank), stopped=stopped, started_at=started_at)
     return WorkerLook(rank, Phase.ABSENT, stopped=stopped)
@@ -80,6 +80,7 @@ def _exited(rank: int, end: dict[str, Any]) -> WorkerLook:
         fault=_fault(end["fault"]),
         started_at=_time(end["started_at"]),
         ended_at=_time(end["ended_at"]),
+        steps=steps.proper(end.get("steps")),
     )
 
 
@@ -110,13 +111,15 @@ def _fault(value: Any) -> Fault | None:
     return Fault(code, data)
 
 
-def _read_start(path: str) -> tuple[bool, float | None]:
-    """(whether the command was run, when): the first without the second if that cannot be read."""
+def _read_start(path: str) -> tuple[bool, float | None, tuple[tuple[str, float], ...]]:
+    """(whether the command was run, when, the steps before): the first alone if the rest cannot be read."""
     try:
         started = durable.read_json(os.path.join(path, layout.STARTED))
-        return (True, _time(started["at"])) if started is not None else (False, None)
+        if started is None:
+            return False, None, ()
+        return True, _time(started["at"]), steps.proper(started.get("steps"))
     except (durable.Unreadable, KeyError, ValueError):
-        return True, None
+        return True, None, ()
 
 
 def _output_at(path: str, started_at: float | None) -> float | None:
@@ -130,11 +133,3 @@ def _output_at(path: str, started_at: float | None) -> float | None:
         if stat.S_ISREG(seen.st_mode):
             times.append(seen.st_mtime)
     return max(times, default=None)
-
-
-def _read_step(path: str) -> str:
-    try:
-        found = durable.read_file(os.path.join(path, layout.STEP)) or b""
-    except durable.Unreadable:
-        return ""
-    return next((step for step in _STEPS if step.encode() == found), "")

@@ -18,8 +18,8 @@ import time
 import traceback
 from types import ModuleType
 
-from engines.local import durable, keeper, layout, litter, lock, scratch, tombstone, tree
-from engines.local.box import Box
+from engines.local import durable, keeper, layout, litter, lock, scratch, steps, tombstone, tree
+from engines.local.box import Box, checked_mounts
 from engines.local.plan import Plan, Refused, read_plan
 from engines.local.watch import End, Watch
 
@@ -80,6 +80,7 @@ def _detach(rank_path: str) -> None:
 
 def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleType) -> None:
     tree.adopt_orphans()
+    steps.clear(rank_path)
     scratch.remove_layers(rank_path)  # of a supervisor that was killed before the command ran
     layer = os.path.join(rank_path, layout.SCRATCH + os.urandom(4).hex())
     held: tuple[int, ...] = ()
@@ -104,19 +105,17 @@ def _prepare(plan: Plan, private: dict[str, str], places: tuple[str, str], box_m
     """The deploy steps up to a box that can be started; Refused if there can be none."""
     rank_path, layer = places
     try:
-        _note_step(rank_path, "storage")
+        steps.note(rank_path, "storage")
+        checked_mounts(plan)
+        steps.note(rank_path, "initialize")
+        scratch.prepare(layer, plan)
+        steps.note(rank_path, "pull_image")
         if plan.image != "host":
             raise Refused("image_missing", image=plan.image)
-        scratch.prepare(layer, plan)
         box: Box = box_maker.build(plan, private, layer)
-        _note_step(rank_path, "initialize")
     except OSError as error:
         raise Refused("sandbox_failed", detail=error.strerror or "OSError") from error
     return box
-
-
-def _note_step(rank_path: str, step: str) -> None:
-    durable.overwrite(os.path.join(rank_path, layout.STEP), step.encode())
 
 
 def _write_end(rank_path: str, end: End, cut: int) -> None:
@@ -126,8 +125,7 @@ def _write_end(rank_path: str, end: End, cut: int) -> None:
         with contextlib.suppress(OSError):
             scratch.remove(path, _REMOVE_S)
     fault = {"code": end.fault.code, "data": end.fault.data} if end.fault else None
-    durable.write_json(
-        os.path.join(rank_path, layout.EXIT), {**end._asdict(), "fault": fault, "cut_bytes": cut}
-    )
+    told = {"fault": fault, "cut_bytes": cut, "steps": steps.read(rank_path)}
+    durable.write_json(os.path.join(rank_path, layout.EXIT), {**end._asdict(), **told})
     for path in doomed:
         scratch.remove(path)

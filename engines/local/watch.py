@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from engines.local import durable, layout, scratch, tombstone, tree
+from engines.local import durable, layout, scratch, steps, tombstone, tree
 from engines.local.box import Box
 from engines.local.keeper import Kept
 from engines.local.load import LoadMeter
@@ -108,7 +108,8 @@ class Watch:
             self._fault = Refused("sandbox_failed", detail="the shell is gone")
             return
         self._started_at = time.time()
-        durable.write_json(os.path.join(self._rank_path, layout.STARTED), {"at": self._started_at})
+        told = {"at": self._started_at, "steps": steps.read(self._rank_path)}
+        durable.write_json(os.path.join(self._rank_path, layout.STARTED), told)
         with contextlib.suppress(BrokenPipeError):
             os.write(self._kept.control, b"go\n")
 
