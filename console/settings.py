@@ -246,6 +246,12 @@ RUNS_DIR = DATA_DIR / "runs"
 SANDBOX = env.str("SANDBOX", "auto")
 RESTART_PAUSE_SECONDS = env.float("RESTART_PAUSE_SECONDS", 10.0)  # before the first automatic restart,
 LONGEST_RESTART_PAUSE_SECONDS = 300.0  # doubled before each further one up to this
+DEPLOY_STEP_SECONDS = {  # how long a deploy step may last before its attempt is ended
+    "allocate": env.float("ALLOCATE_SECONDS", 300.0),
+    "storage": env.float("STORAGE_SECONDS", 120.0),
+    "initialize": env.float("INITIALIZE_SECONDS", 300.0),
+    "pull_image": env.float("PULL_IMAGE_SECONDS", 1800.0),
+}
 ENGINE_PATIENCE_SECONDS = 300  # how long an attempt waits for an engine that cannot start it
 PATH_CHECK_SECONDS = 20.0  # how long a path check may run
 PORTS = range(env.int("FIRST_PORT", 29500), env.int("FIRST_PORT", 29500) + 2000)

@@ -37,6 +37,7 @@ class DeployStep(StrEnum):
     STORAGE = "storage"
     INITIALIZE = "initialize"
     PULL_IMAGE = "pull_image"
+    ENV_CHECK = "env_check"
 
 
 class Priority(IntEnum):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 
 class Phase(StrEnum):
@@ -23,6 +24,17 @@ class Run:
     placed_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A deploy step of one attempt. Without `begin` it was not begun, or nobody saw when; without `end` it is
+    under way. `reason`, a code and its data, is why the deployment failed there."""
+
+    name: str
+    begin: datetime | None = None
+    end: datetime | None = None
+    reason: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,24 @@ class Interval:
 def timeline(life: Life) -> tuple[Interval, ...]:
     """The intervals from creation to end; the last one is open while the job lives."""
     return tuple(_stopped(list(_intervals(life)), life.stop_requested_at))
+
+
+def deploy_steps(run: Run, names: Sequence[str], kept: Mapping[str, Any] | None) -> tuple[Step, ...]:
+    """The steps of one attempt, each up to the next that was begun; the first since it got its GPUs.
+
+    `kept` is what was written down of the attempt's deployment, if anything was.
+    """
+    kept = kept or {}
+    begun = {name: datetime.fromtimestamp(at, UTC) for name, at in kept.get("begun", {}).items()}
+    known = [(name, begun.get(name)) for name in names]
+    known[0] = (names[0], run.placed_at)
+    broken = kept.get("broken") or {}
+    steps = []
+    for at, (name, begin) in enumerate(known):
+        later = (other for _, other in known[at + 1 :] if other is not None)
+        end = next(later, run.started_at or run.ended_at) if begin is not None else None
+        steps.append(Step(name, begin, end, broken.get("reason") if name == broken.get("step") else None))
+    return tuple(steps)
 
 
 def _intervals(life: Life) -> Iterator[Interval]:

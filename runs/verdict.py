@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
@@ -11,6 +11,7 @@ from engines.base import Phase, WorkerLook
 from jobs.findings import Reason
 from jobs.rules.limits import HUNG_AFTER
 from jobs.states import State
+from runs.stages import Broken, Deployment, is_deploying
 
 FAIL_FAST_GRACE_S = 5.0
 _SAME_S = 0.001  # times that differ by less are one: some were stored in between
@@ -21,11 +22,13 @@ ALIVE = frozenset({Phase.STARTING, Phase.RUNNING})
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Why the platform ends an attempt, from which moment on, and what the job then is."""
+    """Why the platform ends an attempt, from which moment on, and what the job then is. `broken` tells that
+    its deployment failed."""
 
     at: float
     end: State
     reason: Reason
+    broken: Broken | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class HangRule:
 class Standing:
     """An attempt as seen `now`. Times are seconds since the epoch. `first_failed` is the rank that an
     earlier look found to have failed first: a lost Worker has no time that would tell. The running time
-    counts from `started_at`."""
+    counts from `started_at`. `step_limits` are the seconds that a deploy step may last, by its name."""
 
     looks: Sequence[WorkerLook]
     expected: int
@@ -76,6 +79,8 @@ class Standing:
     started_at: float | None = None
     max_runtime_s: int | None = None
     hang: HangRule | None = None
+    deployment: Deployment = field(default_factory=Deployment)
+    step_limits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def cut(self) -> Cut | None:
@@ -84,11 +89,20 @@ class Standing:
         if asked is not None:
             over = limit is not None and limit.at <= min(asked, self.now)
             return limit if over else Cut(asked, State.STOPPED, Reason("stopped_by_user"))
+        if (broken := self._broken) is not None:
+            return Cut(broken.at, State.FAILED, broken.reason, broken)
         if not any(look.stopped or look.phase in ALIVE for look in self.looks):
             return None
         hung = None if self.hang is None else self.hang.cut
         due = [cut for cut in (limit, hung) if cut is not None and cut.at <= self.now]
         return min(due, key=lambda cut: cut.at, default=None)
+
+    @property
+    def _broken(self) -> Broken | None:
+        """Where the deployment failed: what was written down, or a step that lasts for too long."""
+        if self.deployment.broken is not None or not is_deploying(_by_rank(self)):
+            return self.deployment.broken
+        return self.deployment.overdue(self.step_limits, self.now)
 
     @property
     def _limit(self) -> Cut | None:
@@ -209,8 +223,9 @@ def _end(
     if all(look.exit_code == 0 for look in looks) and (cut is None or last < cut.at):
         return Verdict(end=State.SUCCEEDED, exit_code=0)
     if cut is not None:
-        again = cut.end == State.FAILED and standing.hang is not None and standing.hang.action == "restart"
-        return Verdict(end=cut.end, reason=cut.reason, restartable=again)
+        hung = cut.end == State.FAILED and cut.broken is None
+        again = hung and standing.hang is not None and standing.hang.action == "restart"
+        return Verdict(end=cut.end, cut=cut, reason=cut.reason, restartable=again)
     return Verdict(end=State.FAILED, reason=Reason("ended_by_platform"))
 
 

@@ -27,8 +27,10 @@ from jobs.models import Attempt, Job, Worker
 from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
 from pools.services import pool_lock
+from runs.deployment import record_begun, record_broken, record_launch, untold_steps
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
+from runs.stages import Broken, Deployment, step_of
 from runs.trouble import start_failed
 from runs.verdict import HangRule, Standing, Verdict, judge, restart_pause
 
@@ -60,10 +62,16 @@ class Sight:
             started_at=_seconds(self.attempt.started_at),
             max_runtime_s=self.job.max_runtime_seconds,
             hang=self._hang_rule,
+            deployment=self.deployment,
+            step_limits=settings.DEPLOY_STEP_SECONDS,
         )
         if standing.cut is not None:  # the request is large: read only for this
             standing = replace(standing, stop_grace_s=self.job.request["stop_grace_seconds"])
         return judge(standing)
+
+    @property
+    def deployment(self) -> Deployment:
+        return Deployment.from_json(self.attempt.deployment)
 
     @property
     def _hang_rule(self) -> HangRule | None:
@@ -82,7 +90,8 @@ class Sight:
         moves = job.state == State.DEPLOYING and (
             verdict.running or verdict.step not in ("", job.deploy_step)
         )
-        return acts or tells or moves or any(_news(worker, look) for worker, look in self._pairs())
+        seen = untold_steps(self.attempt, self.looks, len(self.workers))
+        return bool(acts or tells or moves or seen) or any(_news(*pair) for pair in self._pairs())
 
     def _pairs(self) -> Iterator[tuple[Worker, WorkerLook]]:
         by_rank = {worker.rank: worker for worker in self.workers}
@@ -94,6 +103,7 @@ class Sight:
             news = _news(worker, look)
             if news:
                 Worker.objects.filter(pk=worker.pk, ended_at=None).update(**news)
+        record_begun(self.attempt, self.looks, len(self.workers))
 
 
 def attend(job_ids: Iterable[int] | None = None) -> None:
@@ -174,6 +184,8 @@ def _attend_one(engine: Engine, sight: Sight) -> None:
         _running(job, attempt)  # also a command that ran and ended between two looks
     _record_failure(attempt, verdict)
     _record_silence(job, attempt, verdict)
+    if verdict.cut is not None and verdict.cut.broken is not None:
+        record_broken(attempt, verdict.cut.broken)
     if verdict.start:
         _start(engine, sight)
     elif verdict.stop is not None:
@@ -189,6 +201,7 @@ def _attend_one(engine: Engine, sight: Sight) -> None:
 
 def _start(engine: Engine, sight: Sight) -> None:
     job, attempt = sight.job, sight.attempt
+    record_launch(attempt, sight.at)
     try:
         launch(job, attempt, sight.workers, engine)
     except InvalidToken:
@@ -304,6 +317,9 @@ def _end(job: Job, attempt: Attempt, verdict: Verdict) -> None:
             return
         used_up = verdict.restartable and 0 < job.max_restarts <= job.restarts
         told = {"restarts_used_up": job.restarts} if used_up else {}
+        if verdict.end == State.FAILED and verdict.reason and attempt.started_at is None:
+            step = step_of(verdict.reason, Deployment.from_json(attempt.deployment))
+            record_broken(attempt, Broken(step, timezone.now().timestamp(), verdict.reason))
         if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor, **told):
             Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
 

@@ -12,13 +12,15 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from jobs.attempts import attempt_steps
 from jobs.difference import How
 from jobs.environment import worker_name
-from jobs.models import Job, JobEvent, Worker
+from jobs.models import Attempt, Job, JobEvent, Worker
 from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, OriginKind, Priority, State
 from jobs.texts import change_text, event_text, finding_text, reason_text
+from jobs.timeline import Step
 from teams.serializers import NamedSerializer
 
 
@@ -252,6 +254,29 @@ class MountSerializer(serializers.Serializer[Any]):
     read_only = serializers.BooleanField()  # type: ignore[assignment]
 
 
+class DeployStepSerializer(serializers.Serializer[Step]):
+    """A step of a deployment; `reason` is why it failed there."""
+
+    step = serializers.CharField(source="name")
+    begun_at = serializers.DateTimeField(source="begin", allow_null=True)
+    ended_at = serializers.DateTimeField(source="end", allow_null=True)
+    reason = ReasonSerializer(allow_null=True)
+
+
+class AttemptSerializer(serializers.Serializer[Attempt]):
+    """One run of a job, from the moment when it got its GPUs."""
+
+    number = serializers.IntegerField()
+    placed_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    deploy_steps = serializers.SerializerMethodField()
+
+    @extend_schema_field(DeployStepSerializer(many=True))
+    def get_deploy_steps(self, attempt: Attempt) -> list[dict[str, Any]]:
+        return [_shown(DeployStepSerializer(step)) for step in attempt_steps(attempt)]
+
+
 class JobSerializer(JobRowSerializer):
     """A job with everything. `place` and `waits_for` of the context are those of a waiting one, and
     `private` the values of its private variables that the reader has entered."""
@@ -261,6 +286,7 @@ class JobSerializer(JobRowSerializer):
     command = serializers.CharField(source="request.command")
     env = serializers.SerializerMethodField()
     mounts = MountSerializer(many=True, source="frozen.mounts")
+    attempts = AttemptSerializer(many=True, help_text="All runs so far.")
     findings = FindingSerializer(many=True)
 
     @extend_schema_field(OriginDetailSerializer(allow_null=True))

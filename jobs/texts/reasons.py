@@ -11,9 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from jobs.estimate import Estimate
+from jobs.states import DeployStep
 from jobs.texts.filling import filled
 from jobs.texts.filling import gpus_text as gpus_text
 from jobs.texts.findings import FINDINGS
+from jobs.texts.steps import STEP_LABELS
 
 LAST_SIGNAL = 64
 SHOWN_NAMES = 5
@@ -61,6 +63,9 @@ REASONS = {
     "image_missing": gettext_lazy("Worker %(rank)s could not start: the image %(image)s is not there."),
     "sandbox_failed": gettext_lazy("Worker %(rank)s could not start: the sandbox failed (%(detail)s)."),
     "disk_full": gettext_lazy("Worker %(rank)s was ended: it wrote more than the system disk holds."),
+    "deploy_timeout": gettext_lazy(
+        "It could not be deployed: the step “%(step)s” had not ended after %(seconds)s s."
+    ),
     "engine_unavailable": gettext_lazy(
         "The machine could not start it; administrators find the cause in the worker's log."
     ),
@@ -81,6 +86,8 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
         code = "hung_idle"
     if code == "avoided":
         data = {"nodes": names_text(data["nodes"])}
+    if code == "deploy_timeout":
+        data = {"step": STEP_LABELS[DeployStep(data["step"])], "seconds": f"{data['seconds']:g}"}
     if code == "signal":
         data = {**data, "shell_code": 128 + data["signal"]}
     if code == "exit_code" and 128 < data["exit_code"] <= 128 + LAST_SIGNAL:

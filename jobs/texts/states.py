@@ -13,14 +13,8 @@ from jobs.querysets import MOST_COUNTED
 from jobs.states import DeployStep, Framework, State
 from jobs.texts.filling import filled
 from jobs.texts.reasons import reason_text
+from jobs.texts.steps import STEP_LABELS as STEP_LABELS
 from jobs.timeline import Phase
-
-STEP_LABELS = {
-    DeployStep.ALLOCATE: gettext_lazy("allocate resources"),
-    DeployStep.STORAGE: gettext_lazy("prepare storage"),
-    DeployStep.INITIALIZE: gettext_lazy("initialize"),
-    DeployStep.PULL_IMAGE: gettext_lazy("pull image"),
-}
 
 FRAMEWORK_LABELS = {
     Framework.SINGLE: pgettext_lazy("framework", "Single machine"),

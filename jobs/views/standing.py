@@ -10,13 +10,14 @@ from typing import Any
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.utils import timezone
 
+from jobs.attempts import attempt_steps
 from jobs.forms.causes import doubtful
 from jobs.models import Attempt, Job, Worker
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
 from jobs.reasons import job_waiting
 from jobs.services import may_stop
-from jobs.states import DeployStep, State
+from jobs.states import State
 from jobs.texts import PHASE_LABELS, event_text, reason_text, state_label, step_label
 from jobs.timeline import Interval, Life, Phase, Run, timeline
 from jobs.trials import MOST_MINUTES
@@ -57,7 +58,7 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "state_label": state_label(job.state, job.stopping),
         "look": "stopping" if job.stopping else job.state,
         "lasting": _lasting(job, life, now),
-        "steps": deploy_steps(job),
+        "steps": _steps(job, attempts, now),
         "phases": _phases(job, life, now, attempts),
         "reason": "" if failed else reason,
         "failure": _failure(job, attempts, reason) if failed else None,
@@ -94,13 +95,29 @@ def events_shown(job: Job) -> list[dict[str, Any]]:
     return [{"at": e.at, "text": event_text(e.code, e.data), "actor": e.actor} for e in events]
 
 
-def deploy_steps(job: Job) -> list[dict[str, Any]]:
-    """The deploy steps with the one that is under way; empty unless the job is deploying."""
-    if job.state != State.DEPLOYING:
+def _steps(job: Job, attempts: Sequence[Attempt], now: datetime) -> list[dict[str, Any]]:
+    """The deploy steps of the latest attempt with the one that is under way, and how long each took."""
+    deploying = job.state == State.DEPLOYING
+    if not attempts or job.state == State.QUEUED or not (deploying or attempts[-1].deployment):
         return []
-    names = [str(step) for step in DeployStep]
-    at = names.index(job.deploy_step) if job.deploy_step in names else 0
-    return [{"label": step_label(n), "done": i < at, "now": i == at} for i, n in enumerate(names)]
+    steps = attempt_steps(attempts[-1])
+    begun = [
+        at for at, step in enumerate(steps) if step.begin or (deploying and step.name == job.deploy_step)
+    ]
+    broken = next((at for at, step in enumerate(steps) if step.reason), None)
+    last = begun[-1] if broken is None else broken
+    ended_early = attempts[-1].started_at is None and not deploying
+    return [
+        {
+            "label": step_label(step.name),
+            "done": at < last or (at == last and not deploying and broken is None and not ended_early),
+            "now": deploying and broken is None and at == last,
+            "bad": at == broken,
+            "lasting": Lasting.of(step.begin, step.end, now) if step.begin and at <= last else None,
+            "message": reason_text(step.reason["code"], step.reason["data"]) if step.reason else "",
+        }
+        for at, step in enumerate(steps)
+    ]
 
 
 def log_rank(job: Job, attempt: Attempt | None) -> int:
