@@ -7,6 +7,7 @@ from console.api import ApiRoot, NoSuchAddress
 from images import api as images
 from jobs import converters  # noqa: F401  # <job:key>
 from jobs.api import views as jobs
+from jobs.api.rerun import JobRerun
 from pools import api as pools
 from runs import api as runs
 from runs import converters as runs_converters  # noqa: F401  # <pathcheck:key>
@@ -39,6 +40,7 @@ urlpatterns = [
         name="api-worker-log-download",
     ),
     path("jobs/<job:key>/clone/", jobs.JobClone.as_view(), name="api-job-clone"),
+    path("jobs/<job:key>/rerun/", JobRerun.as_view(), name="api-job-rerun"),
     path("jobs/<job:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),
     path("path-check/", path_check.PathCheckStart.as_view(), name="api-path-check-start"),
     path("path-check/<pathcheck:key>/", path_check.PathCheckDetail.as_view(), name="api-path-check"),

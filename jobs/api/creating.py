@@ -1,7 +1,9 @@
-"""`POST jobs/`: from a body to a job or an estimate, once for each Idempotency-Key."""
+"""`POST jobs/` and reruns: from a body to a job or an estimate, once for each Idempotency-Key."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -13,10 +15,10 @@ from rest_framework.response import Response
 from jobs.api.answer import job_answer, refusal, visible_job
 from jobs.estimate import SHOWN_RANKS, Estimate, read_ahead
 from jobs.idempotency import Call, OtherBody, UnderWay, claim, give_up, settle
-from jobs.models import IdempotencyKey
+from jobs.models import IdempotencyKey, Job
 from jobs.private import private_read
 from jobs.serializers import EstimateSerializer
-from jobs.services import RequestRefused, WouldWait, job_create, job_estimate
+from jobs.services import RequestRefused, WouldWait, job_estimate
 from jobs.spec import MOST_WORKERS, JobSpec
 from jobs.texts import reason_text, would_wait_text
 from teams.models import User
@@ -59,13 +61,22 @@ def estimate_answer(user: User, spec: JobSpec, ranks: str | None) -> Response:
     return Response(EstimateSerializer(job_estimate(user=user, spec=spec, ranks=shown)).data)
 
 
-def create_answer(request: Request, user: User, spec: JobSpec) -> Response:
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How the job comes to be that a call asks for, and what is going to be judged then."""
+
+    user: User
+    spec: JobSpec
+    make: Callable[[], Job]
+
+
+def create_answer(request: Request, making: Making) -> Response:
     """201 with the job. ValidationError if rules are broken, CannotStartNow if it would wait and must not."""
     key = _key(request)
     try:
         if key is None:
-            return Response(_created(user, spec), status=status.HTTP_201_CREATED)
-        return _create_once(Call(user, request.path, key, request.data), spec)
+            return Response(_created(making), status=status.HTTP_201_CREATED)
+        return _create_once(Call(making.user, request.path, key, request.data), making)
     except RequestRefused as refused:
         raise refusal(refused.findings) from refused
     except WouldWait as refused:
@@ -88,17 +99,17 @@ def _key(request: Request) -> str | None:
     return key
 
 
-def _created(user: User, spec: JobSpec) -> dict[str, Any]:
-    job = job_create(user=user, spec=spec)
-    return job_answer(visible_job(user, job.key), user)
+def _created(making: Making) -> dict[str, Any]:
+    job = making.make()
+    return job_answer(visible_job(making.user, job.key), making.user)
 
 
-def _create_once(call: Call, spec: JobSpec) -> Response:
+def _create_once(call: Call, making: Making) -> Response:
     try:
         row = claim(call)
         if row.status is not None:
             return _replayed(row, call.user)
-        answer = _settled(row, call.user, spec)
+        answer = _settled(row, making)
     except OtherBody as error:
         raise KeyUsed from error
     except UnderWay as error:
@@ -106,11 +117,11 @@ def _create_once(call: Call, spec: JobSpec) -> Response:
     return Response(answer, status=status.HTTP_201_CREATED)
 
 
-def _settled(row: IdempotencyKey, user: User, spec: JobSpec) -> dict[str, Any]:
+def _settled(row: IdempotencyKey, making: Making) -> dict[str, Any]:
     try:
-        read_ahead(spec)
+        read_ahead(making.spec)
         with transaction.atomic():
-            answer = _created(user, spec)
+            answer = _created(making)
             settle(row, status.HTTP_201_CREATED, answer | {"env": _without_private(answer["env"])})
     except BaseException:
         give_up(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, QuerySet
@@ -12,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.api.answer import job_answer, visible_job, visible_jobs
-from jobs.api.creating import HEADER, CreateParams, create_answer, estimate_answer
+from jobs.api.creating import HEADER, CreateParams, Making, create_answer, estimate_answer
 from jobs.api.filters import CountsFilter, JobFilter, filtered
 from jobs.clone import clone_body
 from jobs.models import Job, JobEvent, Worker
@@ -28,7 +29,7 @@ from jobs.serializers import (
     WaitingSerializer,
     WorkerSerializer,
 )
-from jobs.services import job_stop, may_stop
+from jobs.services import job_create, job_stop, may_stop
 from jobs.states import State
 from pools.models import Pool
 from teams.models import Membership, User
@@ -82,7 +83,7 @@ class JobList(ListView):
         spec, user = body.job_spec(), cast(User, request.user)
         if self.asked["dry_run"]:
             return estimate_answer(user, spec, self.asked.get("ranks"))
-        return create_answer(request, user, spec)
+        return create_answer(request, Making(user, spec, partial(job_create, user=user, spec=spec)))
 
 
 class JobCounts(ApiView):

@@ -1,6 +1,7 @@
 """REST: the request as it comes in, and what is said about jobs, estimates and events."""
 
 from jobs.serializers.answer import (
+    ChangeSerializer,
     CountsSerializer,
     EstimateSerializer,
     EventSerializer,
@@ -12,6 +13,7 @@ from jobs.serializers.answer import (
 from jobs.serializers.request import JobRequestSerializer
 
 __all__ = [
+    "ChangeSerializer",
     "CountsSerializer",
     "EstimateSerializer",
     "EventSerializer",

@@ -75,6 +75,7 @@ FINDINGS = {
         "The value that %(name)s has in %(job)s cannot be decrypted any more; enter it anew, "
         "or remove the row."
     ),
+    "not_private_there": gettext_lazy("The job has no private variable %(name)s."),
     "volume_unknown": gettext_lazy("There is no such volume for this team."),
     "volume_in_other_zone": gettext_lazy("This volume is not in the zone %(zone)s of the resource pool."),
     "mount_path_absolute": gettext_lazy("A mount path is absolute: it starts with / and has no line breaks."),
@@ -94,6 +95,14 @@ FINDINGS = {
     "priority_needs_right": gettext_lazy("Your team admin has not granted you high priority."),
 }
 
+GONE = {
+    "pool_unknown": gettext_lazy("The resource pool %(gone)s was retired, or is not your team's any more."),
+    "spec_unknown": gettext_lazy("The Worker spec %(gone)s was retired."),
+    "flavor_unknown": gettext_lazy("The node flavor %(gone)s is not in the resource pool any more."),
+    "image_unknown": gettext_lazy("The image %(gone)s was retired, or is not your team's any more."),
+    "volume_unknown": gettext_lazy("The volume %(gone)s was retired, or is not your team's any more."),
+}
+
 TOO_LONG = {
     "bytes": gettext_lazy("Too long: at most %(most)s bytes."),
     "characters": gettext_lazy("Too long: at most %(most)s characters."),
@@ -104,6 +113,8 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
     """The sentence of a check result; the code itself if it has none (a test looks for those)."""
     if code == "too_long":
         return str(TOO_LONG[data["unit"]]) % data
+    if "gone" in data:
+        return filled(GONE, code, data)
     if code == "path_not_mounted" and "near" in data:
         return str(DID_YOU_MEAN) % {**data, "text": filled(FINDINGS, code, data)}
     if "script" in data:

@@ -1,0 +1,120 @@
+"""Reruns: what of a request a modified one may change, and what follows from that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jobs.facts import PoolFacts
+from jobs.findings import Change, Finding
+from jobs.rules import rdma_allowed
+from jobs.spec import EnvVar, JobSpec
+
+HANG = ("hang_detection", "hang_timeout_seconds", "hang_action")
+RESOURCES = ("spec", "worker_count", "custom_gpus", "flavor")
+CHANGEABLE = ("command", "image", *RESOURCES, *HANG, "private_env")
+GONE = ("pool_unknown", "spec_unknown", "flavor_unknown", "image_unknown", "volume_unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a modified rerun asks for: fields of CHANGEABLE by name, and private values entered anew."""
+
+    fields: Mapping[str, Any]
+    private: tuple[EnvVar, ...] = ()
+
+
+NOTHING = Changes({})
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """The request of a rerun. `follows` tells what became different without being asked for."""
+
+    spec: JobSpec
+    follows: tuple[Change, ...]
+    modified: bool
+
+
+def rerun_of(asked: JobSpec, key: str, changes: Changes, pool: PoolFacts | None) -> Rerun:
+    """The request `asked` of the job `key` once more, its private values by reference to that job."""
+    plain = replace(asked, env=_referring(asked.env, key, ()))
+    spec = replace(plain, **_settled(asked, changes.fields), env=_referring(asked.env, key, changes.private))
+    follows = []
+    if spec.rdma and pool is not None and not rdma_allowed(spec, pool) and _touches(changes, RESOURCES):
+        spec = replace(spec, rdma=False)
+        follows.append(Change("rdma_off"))
+    return Rerun(spec, tuple(follows), modified=spec != plain)
+
+
+def unknown_private(asked: JobSpec, private: Iterable[EnvVar]) -> list[Finding]:
+    """Values for variables that the job does not have as private ones, or given twice."""
+    known = {v.name for v in asked.env if v.private}
+    found, seen = [], set()
+    for i, variable in enumerate(private):
+        data = {"name": variable.name[:80]}
+        if variable.name not in known:
+            found.append(Finding("not_private_there", f"private_env.{i}.name", data=data))
+        elif variable.name in seen:
+            found.append(Finding("env_duplicate", f"private_env.{i}.name", data=data))
+        seen.add(variable.name)
+    return found
+
+
+def in_words_of_rerun(
+    findings: Iterable[Finding], asked: JobSpec, spec: JobSpec, frozen: Mapping[str, Any]
+) -> list[Finding]:
+    """What keeps a rerun from being created: of things of the job itself that are gone, with their names."""
+    return [_named(finding, asked, spec, frozen) for finding in findings]
+
+
+def fields_of_rerun(findings: Iterable[Finding], spec: JobSpec, private: Sequence[EnvVar]) -> list[Finding]:
+    """The same under the fields of a rerun's body, which has no `env`."""
+    return [replace(f, field=_field(f.field, spec, [v.name for v in private])) for f in findings]
+
+
+def _settled(asked: JobSpec, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields with what excludes them taken out, unless it is asked for as well: that the rules refuse."""
+    goes: dict[str, Any] = {}
+    if fields.get("custom_gpus") is not None:
+        goes = {"spec": None, "worker_count": None}
+    elif asked.custom and ("custom_gpus" in fields or fields.get("spec") is not None):
+        goes = {"custom_gpus": None, "flavor": None}
+    return goes | dict(fields)
+
+
+def _referring(env: Sequence[EnvVar], key: str, private: Iterable[EnvVar]) -> tuple[EnvVar, ...]:
+    entered = {v.name: v.value for v in private}
+    return tuple(
+        variable
+        if not variable.private
+        else EnvVar(variable.name, entered[variable.name], private=True)
+        if variable.name in entered
+        else EnvVar(variable.name, None, private=True, from_job=key)
+        for variable in env
+    )
+
+
+def _touches(changes: Changes, names: Iterable[str]) -> bool:
+    return any(name in changes.fields for name in names)
+
+
+def _named(finding: Finding, asked: JobSpec, spec: JobSpec, frozen: Mapping[str, Any]) -> Finding:
+    head, _dot, rest = finding.field.partition(".")
+    if finding.code not in GONE or getattr(asked, head) != getattr(spec, head):
+        return finding
+    one = frozen["mounts"][int(rest.partition(".")[0])] if head == "mounts" else frozen[head] or {}
+    name = one.get("reference") or one.get("name") or ""
+    return replace(finding, data={**finding.data, "gone": name}) if name else finding
+
+
+def _field(field: str, spec: JobSpec, entered: Sequence[str]) -> str:
+    head, _dot, rest = field.partition(".")
+    at, _dot, part = rest.partition(".")
+    if field == "env" and entered:
+        return "private_env"
+    if head != "env" or not at.isdecimal() or not spec.env[int(at)].private:
+        return field
+    name = spec.env[int(at)].name
+    return f"private_env.{entered.index(name)}.{part}" if name in entered else "private_env"
