@@ -11,6 +11,7 @@ from jobs.api.rerun import JobRerun
 from pools import api as pools
 from runs import api as runs
 from runs import converters as runs_converters  # noqa: F401  # <pathcheck:key>
+from runs import stack_api as stacks
 from runs.path_check import api as path_check
 from storage import api as storage
 from teams import api as teams
@@ -39,6 +40,8 @@ urlpatterns = [
         runs.WorkerLogDownload.as_view(),
         name="api-worker-log-download",
     ),
+    path("jobs/<job:key>/stacks/", stacks.StackList.as_view(), name="api-job-stacks"),
+    path("jobs/<job:key>/stacks/<int:pk>/", stacks.StackDetail.as_view(), name="api-job-stack"),
     path("jobs/<job:key>/clone/", jobs.JobClone.as_view(), name="api-job-clone"),
     path("jobs/<job:key>/rerun/", JobRerun.as_view(), name="api-job-rerun"),
     path("jobs/<job:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),

@@ -238,6 +238,7 @@ CELERY_BEAT_SCHEDULE = {
         ("queue", "jobs.tasks.queue_tick", "state"),
         ("engine", "runs.tasks.engine_tick", "engine"),
         ("path-checks", "runs.tasks.engine_path_checks", "engine"),
+        ("stacks", "runs.tasks.engine_stacks", "engine"),
     ]
 }
 

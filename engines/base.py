@@ -126,6 +126,52 @@ class LogChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """One function that a thread is in: its name, the file and the line there."""
+
+    name: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread with its frames, the innermost first; `ident` is its number inside the Worker. `active`: it
+    was computing, not waiting. `more_frames` were left out."""
+
+    name: str
+    ident: int
+    active: bool
+    frames: tuple[Frame, ...]
+    more_frames: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PythonProcess:
+    """A Python process: its number inside the Worker, and program and script by name, never its arguments.
+
+    `trouble` tells why there are no threads: `denied`, `gone`, `too_slow`, `unreadable`, `not_installed`.
+    """
+
+    pid: int
+    program: str
+    threads: tuple[Thread, ...] = ()
+    more_threads: int = 0
+    trouble: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStacks:
+    """The Python processes of one Worker. `trouble` tells why there are none: `no_python`,
+    `not_running`, `not_installed`, `too_slow`, `proot` (they cannot be read through that)."""
+
+    rank: int
+    processes: tuple[PythonProcess, ...] = ()
+    more_processes: int = 0
+    trouble: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Protection:
     """How jobs are kept apart from the machine: mode bubblewrap, proot or none, and why not better.
 
@@ -147,7 +193,7 @@ class EngineError(Exception):
 class Engine(Protocol):
     """What every engine can do. All calls are safe to repeat and bounded in time.
 
-    `usage`, `stacks` and `inventory` come with the steps that need them.
+    `usage` and `inventory` come with the steps that need them.
     """
 
     def start(self, launch: Launch) -> None:
@@ -173,6 +219,13 @@ class Engine(Protocol):
 
     def read_log(self, key: AttemptKey, rank: int, offset: int, limit: int) -> LogChunk:
         """At most `limit` bytes from byte `offset`; a negative offset counts from the end."""
+        ...
+
+    def stacks(self, key: AttemptKey, rank: int | None = None) -> tuple[WorkerStacks, ...]:
+        """Where the Python processes of the attempt, or of one Worker, are now; in rank order.
+
+        Takes 10 s at most. EngineError if the attempt is not known here.
+        """
         ...
 
     def forget(self, key: AttemptKey) -> None:

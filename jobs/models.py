@@ -220,7 +220,7 @@ class Attempt(models.Model):
     ended_at = models.DateTimeField(_("ended"), null=True)
     first_failure = models.JSONField(_("first failure"), null=True)
     deployment = models.JSONField(_("deploy steps"), null=True)  # as `runs.stages.Deployment` keeps it
-    # The last output before a silence, once that was told of as suspect, or as a hang.
+    # The last output before a silence that was told of as suspect, and when such a one became a hang.
     suspected_at = models.DateTimeField(_("suspected to hang since"), null=True)
     hung_at = models.DateTimeField(_("hung since"), null=True)
 

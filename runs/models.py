@@ -1,4 +1,4 @@
-"""What runs beside jobs: checks of paths before a job is sent."""
+"""What runs beside jobs: checks of paths before a job is sent, and looks at where a job stands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.utils import timezone
 from django.utils.crypto import get_random_string
 from django.utils.translation import gettext_lazy as _
 
-from runs.querysets import PathCheckQuerySet
+from jobs.models import Attempt
+from runs.querysets import PathCheckQuerySet, StackCaptureQuerySet
 from runs.states import OPEN, CheckState
 from teams.models import Team
 
@@ -71,6 +72,41 @@ class PathCheck(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def finished(self) -> bool:
+        return self.state not in OPEN
+
+
+class StackCapture(models.Model):
+    """Where the Python processes of an attempt, or of its Worker `rank`, were at one moment. `result` is what
+    the engine told, as JSON; a worker of the engines' queue has `claimed_at` set while it asks for that."""
+
+    attempt = models.ForeignKey(Attempt, models.CASCADE, related_name="captures", verbose_name=_("attempt"))
+    rank = models.PositiveIntegerField(_("rank"), null=True)
+    automatic = models.BooleanField(_("automatic"), default=False)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", verbose_name=_("asked by")
+    )
+    state = models.CharField(_("state"), max_length=10, default=CheckState.PENDING, choices=CHECK_STATES)
+    reason = models.JSONField(_("reason"), null=True)
+    result = models.JSONField(_("result"), null=True)
+    at = models.DateTimeField(_("asked"), default=timezone.now)
+    claimed_at = models.DateTimeField(_("begun"), null=True)
+    taken_at = models.DateTimeField(_("taken"), null=True)
+
+    objects = StackCaptureQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("stack capture")
+        verbose_name_plural = _("stack captures")
+        ordering = ["-id"]
+        indexes = [  # for `due`, which is asked each second
+            models.Index(fields=["id"], condition=Q(state=CheckState.PENDING), name="stack_capture_pending")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
 
     @property
     def finished(self) -> bool:

@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from runs.capturing import take_due
 from runs.path_check import attending
 from runs.watching import attend
 
@@ -24,3 +25,8 @@ def engine_path_check(pk: int) -> None:
 @shared_task(name="runs.tasks.engine_path_checks")
 def engine_path_checks() -> None:
     attending.attend()
+
+
+@shared_task(name="runs.tasks.engine_stacks")
+def engine_stacks(pks: list[int] | None = None) -> None:
+    take_due(pks)

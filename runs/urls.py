@@ -4,7 +4,7 @@ from django.urls import path
 
 from jobs import converters as _job_key  # noqa: F401  # <job:key>
 from runs import converters as _path_check_key  # noqa: F401  # <pathcheck:key>
-from runs import download_views, views
+from runs import download_views, stack_views, views
 from runs.path_check import views as path_check
 
 urlpatterns = [
@@ -14,6 +14,7 @@ urlpatterns = [
         download_views.worker_log_download,
         name="worker-log-download",
     ),
+    path("jobs/<job:key>/stacks/", stack_views.job_stacks, name="job-stacks"),
     path("jobs/path-check/", path_check.path_check_start, name="path-check-start"),
     path("jobs/path-check/<pathcheck:key>/", path_check.path_check, name="path-check"),
 ]

@@ -27,6 +27,8 @@ from jobs.models import Attempt, Job, Worker
 from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
 from pools.services import pool_lock
+from runs.captures import capture_of_itself
+from runs.capturing import take_before_the_end
 from runs.deployment import record_begun, record_broken, record_launch, untold_steps
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
@@ -190,6 +192,8 @@ def _attend_one(engine: Engine, sight: Sight) -> None:
         _start(engine, sight)
     elif verdict.stop is not None:
         _record_limit(sight)
+        if verdict.cut is not None and verdict.cut.reason.code == "hung":
+            take_before_the_end(engine, attempt)
         engine.stop(attempt_key(job), verdict.stop)
     elif verdict.end is not None:
         _end_if_gone(engine, sight)
@@ -268,6 +272,8 @@ def _tell_silence(attempt: Attempt, column: str, at: float | None, code: str, **
         untold = Attempt.objects.filter(pk=attempt.pk, ended_at=None, **{column: getattr(attempt, column)})
         if untold.update(**{column: _time(at)}):
             event(attempt.job_id, code, **told)
+            if code == "hang_suspected":
+                capture_of_itself(attempt)
 
 
 def _news(worker: Worker, look: WorkerLook) -> dict[str, object]:

@@ -20,12 +20,14 @@ from typing import Any
 from engines.base import (
     AttemptKey,
     EngineError,
+    Fault,
     Launch,
     LogChunk,
     Phase,
     Protection,
     WorkerLaunch,
     WorkerLook,
+    WorkerStacks,
 )
 from engines.local import (
     durable,
@@ -37,6 +39,7 @@ from engines.local import (
     looking,
     sandbox,
     scratch,
+    stacks,
     tombstone,
     tree,
     trial,
@@ -45,6 +48,7 @@ from engines.local.plan import House, mark
 from engines.local.sandbox import Choice
 
 _TIDY_S = 5.0
+_STACKS_S = 9.0
 _AT_ONCE = 4  # supervisors started side by side
 
 
@@ -159,6 +163,15 @@ class LocalEngine:
         data, start, size = found or (b"", 0, 0)
         return LogChunk(data, start, size, ended, cut)
 
+    def stacks(self, key: AttemptKey, rank: int | None = None) -> tuple[WorkerStacks, ...]:
+        """See `Engine.stacks`: one process after the other, for as long as there is time."""
+        until = time.monotonic() + _STACKS_S
+        paths = layout.rank_paths(self._attempt_dir(key))
+        if not paths:
+            raise EngineError(f"{key} is not known here")
+        wanted = [path for path in paths if rank is None or os.path.basename(path) == str(rank)]
+        return tuple(self._stacks_of(path, until) for path in wanted)
+
     def port_is_free(self, port: int) -> bool:
         """Whether somebody could listen on all addresses; both families count."""
         for family, address in ((socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")):  # noqa: S104
@@ -223,6 +236,14 @@ class LocalEngine:
             "log_bytes": launch.log_bytes,
             "house": house._asdict(),
         }
+
+    def _stacks_of(self, path: str, until: float) -> WorkerStacks:
+        rank = int(os.path.basename(path))
+        if self._look_at(path).phase is not Phase.RUNNING:
+            return WorkerStacks(rank, trouble=Fault("not_running"))
+        if time.monotonic() > until:
+            return WorkerStacks(rank, trouble=Fault("too_slow"))
+        return stacks.of_worker(path, until)
 
     def _look_at_attempt(self, key: AttemptKey) -> tuple[WorkerLook, ...]:
         try:

@@ -41,6 +41,14 @@ def end(rank_path: str) -> bool:
     return True
 
 
+def worker_processes(rank_path: str) -> list[tree.Process]:
+    """The processes of a Worker without those who guard it, parents before children."""
+    guards = _guards(rank_path)
+    spared = {guard.pid for guard in guards}
+    found = {process.pid: process for guard in guards for process in tree.descendants(guard.pid)}
+    return [process for process in found.values() if process.pid not in spared]
+
+
 def _guards(rank_path: str) -> list[tree.Process]:
     found = (tree.look(int(name)) for name in os.listdir("/proc") if name.isdecimal())
     return [process for process in found if process and _guards_rank(process.pid, rank_path)]

@@ -9,6 +9,9 @@ LIVELY = """\
 for step in $(seq 1 40); do echo "step $step loss 0.$((9000 - step * 7))"; done
 sleep 3000
 """
+STUCK = (
+    "exec python3 -c 'import threading; gate = threading.Event(); threading.Thread(target=gate.wait).start()'"
+)
 
 
 class Tour:
@@ -41,6 +44,9 @@ class Tour:
         self.queued = console.submit("sleep 1", spec=eight, worker_count=4, name="waits-for-4-nodes")
         console.wait_state(self.stopped, "running")
         console.call("POST", f"jobs/{self.stopped}/stop/")
+        self.stacked = console.submit(STUCK, spec=one, name="hangs")
+        console.wait_state(self.stacked, "running")
+        console.call("POST", f"jobs/{self.stacked}/stacks/", {})
         for key, state in ((self.succeeded, "succeeded"), (self.failed, "failed"), (self.many, "running")):
             console.wait_state(key, state)
         console.wait_state(self.stopped, "stopped")
@@ -59,6 +65,7 @@ class Tour:
             **{f"job-{state}": f"/jobs/{getattr(self, state)}/" for state in jobs},
             "job-stop": f"/jobs/{self.running}/stop/",
             "log": f"/jobs/{self.running}/workers/0/log/",
+            "stacks": f"/jobs/{self.stacked}/stacks/",
             "pools": "/pools/",
             "pool-cells": f"/pools/{pools['H20-研发']}/",
             "pool-tiles": f"/pools/{pools['A800-生产']}/",

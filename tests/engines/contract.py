@@ -13,6 +13,25 @@ import pytest
 from engines.base import AttemptKey, EngineError, Launch, Phase
 from tests.engines.stand import nap, processes, wait_until
 
+STUCK = """\
+import threading
+
+gate = threading.Event()
+
+
+def feeds():
+    gate.wait()
+
+
+def waits_for_ever():
+    print("up")
+    gate.wait()
+
+
+threading.Thread(target=feeds, name="feeder", daemon=True).start()
+waits_for_ever()
+"""
+
 
 class EngineContract:
     """See the module."""
@@ -262,6 +281,48 @@ class EngineContract:
     def test_ranks_are_no_paths(self, stand, rank):
         with pytest.raises(EngineError):
             stand.engine.read_log(AttemptKey("jo-0123456789abcdef", 1), rank, 0, 10)
+
+    # -- stacks ------------------------------------------------------------------------------------
+
+    def test_stacks_tell_where_python_is(self, stand):
+        """Inside a shell, with threads; never what is in arguments and variables."""
+        (stand.volume / "train.py").write_text(STUCK)
+        command = "echo shell; python3 -u /mnt/t-stack/train.py --token=tell-nobody"
+        key = stand.start(
+            command, workers=2, mounts=[stand.mount("/mnt/t-stack")], private={"P": "tell-nobody"}
+        )
+        for rank in range(2):
+            wait_until(lambda rank=rank: "up" in stand.log(key, rank), "it is up")
+        told = stand.engine.stacks(key)
+        if stand.mode == "proot":
+            assert [one.trouble.code for one in told] == ["proot", "proot"]
+            return
+        assert [(one.rank, one.trouble, len(one.processes)) for one in told] == [(0, None, 1), (1, None, 1)]
+        (process,) = told[0].processes
+        assert process.trouble is None
+        assert process.program.startswith("python3")
+        assert process.program.endswith(" train.py")
+        assert stand.mode != "bubblewrap" or process.pid < 100
+        frames = {thread.name: [frame.name for frame in thread.frames] for thread in process.threads}
+        assert "waits_for_ever" in frames["MainThread"]
+        assert "feeds" in frames["feeder"]
+        (frame,) = [frame for t in process.threads for frame in t.frames if frame.name == "waits_for_ever"]
+        assert frame.file.endswith("/train.py")
+        assert STUCK.splitlines()[frame.line - 1].strip() == "gate.wait()"
+        assert "tell-nobody" not in repr(told)
+        assert [one.rank for one in stand.engine.stacks(key, 1)] == [1]
+        assert stand.look(key).phase is Phase.RUNNING
+
+    def test_stacks_say_why_there_are_none(self, stand):
+        key = stand.start("echo up; sleep 60")
+        stand.running(key, "up")
+        told = [one.trouble.code for one in stand.engine.stacks(key)]
+        assert told == ["proot" if stand.mode == "proot" else "no_python"]
+        stand.engine.stop(key, 0)
+        stand.end(key)
+        assert [one.trouble.code for one in stand.engine.stacks(key)] == ["not_running"]
+        with pytest.raises(EngineError):
+            stand.engine.stacks(AttemptKey("jo-0123456789abcdef", 7))
 
     # -- mounts ------------------------------------------------------------------------------------
 

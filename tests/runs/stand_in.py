@@ -33,6 +33,9 @@ class StandIn:
         self.stops.append((key, grace_s))
         self.on_stop(key)
 
+    def stacks(self, key, rank=None):
+        return ()
+
     def port_is_free(self, port):
         return port not in self.busy_ports
 

@@ -11,6 +11,7 @@ from jobs.models import Job
 from jobs.scheduling import queue_tick
 from pools.models import Hold
 from runs import watching
+from runs.models import StackCapture
 from tests.factories import make_image, make_job, make_pool, make_team, make_user
 
 pytestmark = pytest.mark.django_db
@@ -121,3 +122,18 @@ def test_a_command_that_goes_on_writing_never_hangs(runs):
     Job.objects.update(hang_seconds=2)
     assert runs.ended(job).state == "succeeded"
     assert "hang_suspected" not in runs.codes(job)
+
+
+def test_where_a_hang_stood_is_kept(runs):
+    code = "import time\ndef waits_for_nobody():\n    time.sleep(300)\nwaits_for_nobody()"
+    asked = {"hang_detection": True, "hang_action": "fail", "stop_grace_seconds": 0}
+    job = runs.make(f"exec python3 -c '{code}'", **asked)
+    Job.objects.update(hang_seconds=1)
+    runs.ended(job)
+    assert (job.state, job.reason["code"]) == ("failed", "hung")
+    (capture,) = StackCapture.objects.all()
+    assert (capture.automatic, capture.state) == (True, "done")
+    (process,) = capture.result["workers"][0]["processes"]
+    names = [frame["name"] for frame in process["threads"][0]["frames"]]
+    assert names[0] == "waits_for_nobody"
+    assert process["program"].endswith(" -c")

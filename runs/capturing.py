@@ -1,0 +1,88 @@
+"""Takes the stacks that were asked for: the engines' half. Safe to repeat."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from engines.base import AttemptKey, Engine, EngineError, WorkerStacks
+from jobs.findings import Reason
+from jobs.models import Attempt
+from jobs.states import State
+from runs.models import StackCapture
+from runs.registry import engine_of
+from runs.states import CheckState
+
+logger = logging.getLogger(__name__)
+MOST_AT_ONCE = 5  # each may take ten seconds
+MOST_BYTES = 512 * 2**10  # of what is kept of one capture
+PATIENCE = timedelta(seconds=30)  # with who has begun to take one
+
+
+def take_due(pks: Iterable[int] | None = None) -> None:
+    """Takes these captures, or those that are due."""
+    due = StackCapture.objects.due(timezone.now() - PATIENCE)
+    if pks is not None:
+        due = due.filter(pk__in=list(pks))
+    for capture in due.select_related("attempt__job__pool").order_by("pk")[:MOST_AT_ONCE]:
+        _take_alone(engine_of(capture.attempt.job.pool.engine), capture)
+
+
+def take_before_the_end(engine: Engine, attempt: Attempt) -> None:
+    """Those still asked for, before the attempt's processes are ended for having hung."""
+    due = StackCapture.objects.due(timezone.now() - PATIENCE).filter(attempt=attempt)
+    for capture in due.select_related("attempt__job")[:MOST_AT_ONCE]:
+        _take_alone(engine, capture)
+
+
+def _take_alone(engine: Engine, capture: StackCapture) -> None:
+    """One capture's trouble must not keep the others waiting, or an attempt from its end."""
+    try:
+        _take(engine, capture)
+    except Exception:
+        logger.exception("stacks of %s: taking failed", capture.attempt)
+
+
+def _take(engine: Engine, capture: StackCapture) -> None:
+    """One capture, unless somebody else is at it."""
+    now = timezone.now()
+    mine = StackCapture.objects.due(now - PATIENCE).filter(pk=capture.pk)
+    if not mine.update(claimed_at=now):
+        return
+    attempt, job = capture.attempt, capture.attempt.job
+    if attempt.ended_at is not None or job.state != State.RUNNING or job.attempt != attempt.number:
+        _answer(capture, CheckState.FAILED, reason=Reason("not_running").as_json())
+        return
+    try:
+        told = engine.stacks(AttemptKey(job.key, attempt.number), capture.rank)
+    except EngineError as error:
+        logger.warning("stacks of %s: %s", attempt, error)
+        _answer(capture, CheckState.FAILED, reason=Reason("engine_unavailable").as_json())
+    else:
+        _answer(capture, CheckState.DONE, result={"workers": _within(told, MOST_BYTES)})
+
+
+def _within(told: Sequence[WorkerStacks], room: int) -> list[dict[str, Any]]:
+    """As JSON; of what does not fit, only the rank is told."""
+    kept = []
+    for worker in told:
+        document = asdict(worker)
+        size = len(json.dumps(document))
+        if size > room:
+            document = asdict(WorkerStacks(worker.rank)) | {"trouble": {"code": "too_large", "data": {}}}
+        else:
+            room -= size
+        kept.append(document)
+    return kept
+
+
+def _answer(capture: StackCapture, state: CheckState, **told: object) -> None:
+    StackCapture.objects.filter(pk=capture.pk, state=CheckState.PENDING).update(
+        state=state, taken_at=timezone.now(), **told
+    )
