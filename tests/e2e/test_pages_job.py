@@ -106,3 +106,16 @@ def test_lines_wrap_or_not_as_chosen(page: Page) -> None:
     expect(pane).to_have_css("text-wrap-mode", "nowrap")
     page.reload()
     expect(page.locator("#log-wrap")).to_have_attribute("aria-pressed", "false")
+
+
+def test_where_to_look_is_asked_for_when_it_is_opened_and_stays(page: Page, alice: User, job: Job) -> None:
+    waiting = make_job(alice, job.pool, gpus=8, workers=2)
+    page.goto(page.url.replace(job.key, waiting.key))
+    causes = page.locator("#causes")
+    expect(causes.locator("li")).to_have_count(0)
+    causes.locator("summary").click()
+    expect(causes.locator("li").first).to_have_id("cause-resources")
+    event(waiting.pk, "created")
+    page.clock.run_for(POLL_MS)
+    expect(page.locator("#live-events li")).to_have_count(2)
+    expect(causes.locator("li").first).to_be_visible()
