@@ -109,7 +109,7 @@ class JobForm(forms.Form):
         unclear = self.unclear_fields
         for finding in findings:
             text = finding_text(finding.code, finding.data)
-            if (row := self._row_of(finding.field)) is not None:
+            if (row := self._place_of(finding.field)[1]) is not None:
                 row.errors.append(text)
             elif (name := self.field_of(finding.field)) in self.fields and name not in unclear:
                 self.add_error(name, text)
@@ -126,9 +126,7 @@ class JobForm(forms.Form):
 
     def row_number(self, path: str) -> int:
         """Which row of its rows, from 1; 0 for what is in none."""
-        row = self._row_of(path)
-        rows: Sequence[Row] = self.mount_rows if path.startswith("mounts") else self.variables.rows
-        return 0 if row is None else rows.index(row) + 1
+        return self._place_of(path)[0]
 
     def anchor_of(self, path: str) -> str:
         """The id of the element in which the field of the request is found."""
@@ -169,12 +167,22 @@ class JobForm(forms.Form):
         rows = [Row(*pair) for pair in zip(*padded, strict=True)]
         return [*(row for row in rows if not row.empty), Row("", "")]
 
-    def _row_of(self, path: str) -> Row | None:
+    def _place_of(self, path: str) -> tuple[int, Row | None]:
+        """The number of the row in which a field of the request stands, and the row."""
         head, _dot, rest = path.partition(".")
-        both: dict[str, Sequence[Row]] = {"env": self.variables.rows, "mounts": self.mount_rows}
-        rows = both.get(head, ())
         at = rest.partition(".")[0]
-        return next((row for row in rows if at.isdecimal() and row.at == int(at)), None)
+        return self._places.get((head, int(at)), (0, None)) if at.isdecimal() else (0, None)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, int], tuple[int, Row]]:
+        """Rows with their numbers by where they stand in the request; there may be thousands."""
+        both: dict[str, Sequence[Row]] = {"env": self.variables.rows, "mounts": self.mount_rows}
+        return {
+            (head, row.at): (number, row)
+            for head, rows in both.items()
+            for number, row in enumerate(rows, start=1)
+            if row.at is not None
+        }
 
     def _request(self) -> JobSpec:
         values = self.cleaned_data
