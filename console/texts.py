@@ -24,6 +24,7 @@ TITLES: dict[str, Promise] = {
 }
 OUT_OF_SERVICE: dict[str, Callable[[int], str]] = {
     NodeState.CORDONED: lambda n: ngettext("%(n)s node cordoned", "%(n)s nodes cordoned", n) % {"n": n},
+    NodeState.DRAINED: lambda n: ngettext("%(n)s node drained", "%(n)s nodes drained", n) % {"n": n},
     NodeState.DOWN: lambda n: ngettext("%(n)s node down", "%(n)s nodes down", n) % {"n": n},
 }
 

@@ -4,13 +4,24 @@
 # mypy: disable-error-code="type-arg"
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.db import models, transaction
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
 
+from jobs.faults import Concerned, faults_settle, jobs_concerned
 from jobs.models import Attempt, Job, JobEvent
+from jobs.texts import FATES
+from pools.admin import NodeAdmin
+from pools.models import Node, NodeState
+from pools.services import pool_lock
+
+SHOWN_CONCERNED = 50
 
 
 class ReadOnly:
@@ -74,3 +85,54 @@ class JobAdmin(ReadOnly, admin.ModelAdmin):
         (_("Times"), {"fields": ["created_at", "eligible_at", "queue_until", "started_at", "ended_at"]}),
         (_("Request"), {"fields": ["request", "frozen", "findings"]}),
     ]
+
+
+admin.site.unregister(Node)  # the pages of nodes are those of `pools`, told what jobs are about
+
+
+@admin.register(Node)
+class NodeWithJobsAdmin(NodeAdmin):
+    """Tells how many jobs have to leave a node, and what becomes of them, before it is taken from them."""
+
+    def take_from_jobs(
+        self, request: HttpRequest, queryset: models.QuerySet[Node], state: NodeState
+    ) -> HttpResponse | None:
+        """Acts at once where no job is concerned, else after a question; once more if further jobs came."""
+        chosen = Node.objects.filter(pk__in=list(queryset.values_list("pk", flat=True)))
+        with transaction.atomic():
+            pools = sorted(set(chosen.values_list("flavor__pool", flat=True)))
+            for pool_id in pools:
+                pool_lock(pool_id=pool_id)  # no job comes there meanwhile
+            concerned = jobs_concerned(chosen.values_list("pk", flat=True))
+            known = set(request.POST.get("confirmed", "").split(","))
+            if {one.job.key for one in concerned} <= known:
+                self.set_state(request, chosen, state)
+                for pool_id in pools:
+                    faults_settle(pool_id)
+                return None
+        return self._question(request, chosen, state, concerned)
+
+    def _question(
+        self,
+        request: HttpRequest,
+        nodes: models.QuerySet[Node],
+        state: NodeState,
+        concerned: Sequence[Concerned],
+    ) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Jobs have to leave these nodes"),
+            "opts": self.opts,
+            "names": list(nodes.order_by("name").values_list("name", flat=True)),
+            "state": state.label,
+            "jobs": [(one.job, FATES[one.fate]) for one in concerned[:SHOWN_CONCERNED]],
+            "more": max(len(concerned) - SHOWN_CONCERNED, 0),
+            "count": len(concerned),
+            "counts": [(FATES[fate], n) for fate, n in Counter(one.fate for one in concerned).most_common()],
+            "keys": ",".join(one.job.key for one in concerned),
+            "action": request.POST.get("action", ""),
+            "selected": request.POST.getlist("_selected_action"),
+            "across": request.POST.get("select_across", "0"),
+            "address": request.get_full_path(),
+        }
+        return TemplateResponse(request, "jobs/admin/leave_nodes.html", context)

@@ -223,6 +223,9 @@ class Attempt(models.Model):
     # The last output before a silence that was told of as suspect, and when such a one became a hang.
     suspected_at = models.DateTimeField(_("suspected to hang since"), null=True)
     hung_at = models.DateTimeField(_("hung since"), null=True)
+    # Why the platform ends it, though the job did nothing: {"reason": …, "nodes": [ids]}, and since when.
+    fault = models.JSONField(_("platform fault"), null=True)
+    fault_at = models.DateTimeField(_("platform fault at"), null=True)
 
     class Meta:
         verbose_name = _("attempt")

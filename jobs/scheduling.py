@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from jobs.environment import needs_port
 from jobs.facts import WaitingFacts
+from jobs.faults import faults_settle
 from jobs.findings import Reason
 from jobs.hints import jobs_due
 from jobs.lifecycle import move
@@ -42,6 +43,7 @@ def queue_tick() -> None:
     """Repairs whatever lost hints left undone; the trouble of one pool stays its own."""
     _guarded(stops_settle)
     _guarded(waits_end)
+    _guarded(faults_settle)
     for pool_id in pools_with_waiting_jobs():
         _guarded(partial(queue_cycle, pool_id))
 

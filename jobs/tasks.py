@@ -2,11 +2,12 @@
 
 from celery import shared_task
 
-from jobs import scheduling
+from jobs import faults, scheduling
 
 
 @shared_task(name="jobs.tasks.queue_cycle")
 def queue_cycle(pool_id: int) -> None:
+    faults.faults_settle(pool_id)
     scheduling.queue_cycle(pool_id)
 
 

@@ -217,7 +217,7 @@ class NodeAdmin(PoolLocked):
     search_fields = ["name", "flavor__name", "flavor__pool__name"]
     autocomplete_fields = ["flavor"]
     date_hierarchy = "prepaid_until"
-    actions = ("ready", "cordon", "down", "retire")
+    actions = ("ready", "cordon", "drain", "down", "retire")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         kwargs["form"] = NodeForm if obj else NodesForm
@@ -259,21 +259,32 @@ class NodeAdmin(PoolLocked):
 
     @admin.action(description=_("Ready: jobs may start"), permissions=["change"])
     def ready(self, request: HttpRequest, queryset: models.QuerySet[Node]) -> None:
-        self._set_state(request, queryset, NodeState.READY)
+        self.set_state(request, queryset, NodeState.READY)
 
     @admin.action(description=_("Cordon: running jobs go on, none starts"), permissions=["change"])
     def cordon(self, request: HttpRequest, queryset: models.QuerySet[Node]) -> None:
-        self._set_state(request, queryset, NodeState.CORDONED)
+        self.set_state(request, queryset, NodeState.CORDONED)
 
-    @admin.action(description=_("Down: the machine cannot be used"), permissions=["change"])
-    def down(self, request: HttpRequest, queryset: models.QuerySet[Node]) -> None:
-        self._set_state(request, queryset, NodeState.DOWN)
+    @admin.action(description=_("Drain: jobs have to leave, none starts"), permissions=["change"])
+    def drain(self, request: HttpRequest, queryset: models.QuerySet[Node]) -> HttpResponse | None:
+        return self.take_from_jobs(request, queryset, NodeState.DRAINED)
+
+    @admin.action(description=_("Down: the machine is lost, jobs have to leave"), permissions=["change"])
+    def down(self, request: HttpRequest, queryset: models.QuerySet[Node]) -> HttpResponse | None:
+        return self.take_from_jobs(request, queryset, NodeState.DOWN)
+
+    def take_from_jobs(
+        self, request: HttpRequest, queryset: models.QuerySet[Node], state: NodeState
+    ) -> HttpResponse | None:
+        """A state in which Workers are ended; whoever knows jobs asks first."""
+        self.set_state(request, queryset, state)
+        return None
 
     @admin.action(description=_("Retire: gone for good"), permissions=["change"])
     def retire(self, request: HttpRequest, queryset: models.QuerySet[Node]) -> None:
-        self._set_state(request, queryset, NodeState.RETIRED)
+        self.set_state(request, queryset, NodeState.RETIRED)
 
-    def _set_state(self, request: HttpRequest, queryset: models.QuerySet[Node], state: NodeState) -> None:
+    def set_state(self, request: HttpRequest, queryset: models.QuerySet[Node], state: NodeState) -> None:
         chosen = Node.objects.filter(pk__in=list(queryset.values_list("pk", flat=True)))
         try:
             changed = node_set_state(nodes=chosen, state=state)

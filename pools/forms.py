@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from pools.models import Flavor, Network, Node, NodeState, WorkerSpec, Zone
+from pools.models import LEFT_BY_JOBS, Flavor, Network, Node, NodeState, WorkerSpec, Zone
 
 LENT_FOLDERS = ("volumes", "public")  # of DATA_DIR: all that jobs may be shown of it
 MOST_NODES = 5000  # added at once
@@ -127,6 +127,9 @@ class NodeForm(forms.ModelForm):
         if state == NodeState.RETIRED and self.instance.holds.exists():
             text = _("Workers hold GPUs of this node. Cordon it, and retire it when they have ended.")
             raise ValidationError(text, "node_in_use")
+        if state in LEFT_BY_JOBS and "state" in self.changed_data and self.instance.holds.exists():
+            text = _("Workers are on this node. Choose this in the list of nodes: it tells first what ends.")
+            raise ValidationError(text, "ends_jobs")
         return state
 
 

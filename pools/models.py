@@ -21,8 +21,12 @@ class Discipline(models.TextChoices):
 class NodeState(models.TextChoices):
     READY = "ready", _("ready")
     CORDONED = "cordoned", _("cordoned")
+    DRAINED = "drained", _("drained")
     DOWN = "down", _("down")
     RETIRED = "retired", _("retired")
+
+
+LEFT_BY_JOBS = (NodeState.DRAINED, NodeState.DOWN)  # Workers that are there are ended
 
 
 class Zone(models.Model):

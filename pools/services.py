@@ -88,7 +88,7 @@ def grant_change(*, pool: Pool, gpus_by_team: Mapping[int, int]) -> None:
 
 
 def node_set_state(*, nodes: QuerySet[Node], state: NodeState) -> int:
-    """Puts nodes into a state; answers how many. GPUs that are held stay held by their jobs.
+    """Puts nodes into a state; answers how many. GPUs that are held stay held until their Workers have ended.
 
     ValueError if a node is to be retired while Workers are on it.
     """

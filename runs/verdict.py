@@ -23,12 +23,15 @@ ALIVE = frozenset({Phase.STARTING, Phase.RUNNING})
 @dataclass(frozen=True, slots=True)
 class Cut:
     """Why the platform ends an attempt, from which moment on, and what the job then is. `broken` tells that
-    its deployment failed."""
+    its deployment failed, `platform` that neither the job nor a person is the cause; `grace_s` is given
+    instead of that of the request."""
 
     at: float
     end: State
     reason: Reason
     broken: Broken | None = None
+    platform: bool = False
+    grace_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class Standing:
     hang: HangRule | None = None
     deployment: Deployment = field(default_factory=Deployment)
     step_limits: Mapping[str, float] = field(default_factory=dict)
+    fault: Cut | None = None
 
     @property
     def cut(self) -> Cut | None:
@@ -89,12 +93,13 @@ class Standing:
         if asked is not None:
             over = limit is not None and limit.at <= min(asked, self.now)
             return limit if over else Cut(asked, State.STOPPED, Reason("stopped_by_user"))
-        if (broken := self._broken) is not None:
+        broken, fault = self._broken, self._fault
+        if broken is not None and (fault is None or broken.at <= fault.at):
             return Cut(broken.at, State.FAILED, broken.reason, broken)
-        if not any(look.stopped or look.phase in ALIVE for look in self.looks):
-            return None
         hung = None if self.hang is None else self.hang.cut
-        due = [cut for cut in (limit, hung) if cut is not None and cut.at <= self.now]
+        acts = any(look.stopped or look.phase in ALIVE for look in self.looks)
+        cuts = (limit if acts else None, hung if acts else None, fault)
+        due = [cut for cut in cuts if cut is not None and cut.at <= self.now]
         return min(due, key=lambda cut: cut.at, default=None)
 
     @property
@@ -103,6 +108,12 @@ class Standing:
         if self.deployment.broken is not None or not is_deploying(_by_rank(self)):
             return self.deployment.broken
         return self.deployment.overdue(self.step_limits, self.now)
+
+    @property
+    def _fault(self) -> Cut | None:
+        """A fault of the platform ends also what has not started, but nothing that has ended by itself."""
+        alone = all(look.phase == Phase.EXITED and not look.stopped for look in self.looks)
+        return None if alone and len(self.looks) == self.expected else self.fault
 
     @property
     def _limit(self) -> Cut | None:
@@ -144,13 +155,19 @@ def judge(standing: Standing) -> Verdict:
     if all(_gone(look, ending) for look in looks):
         return _end(standing, looks, failure, cut)
     if ending:
-        grace = standing.stop_grace_s if cut is not None else FAIL_FAST_GRACE_S
+        grace = _grace(standing, cut)
         return Verdict(stop=grace, cut=cut, first_failure=_failure_json(failure), step=_step(looks))
     runs = all(look.phase in (Phase.RUNNING, Phase.EXITED) for look in looks)
     verdict = Verdict(
         start=any(look.phase == Phase.ABSENT for look in looks), running=runs, step=_step(looks)
     )
     return _heard(verdict, standing, looks) if runs and standing.hang else verdict
+
+
+def _grace(standing: Standing, cut: Cut | None) -> float:
+    if cut is None:
+        return FAIL_FAST_GRACE_S
+    return standing.stop_grace_s if cut.grace_s is None else cut.grace_s
 
 
 def _heard(verdict: Verdict, standing: Standing, looks: Sequence[WorkerLook]) -> Verdict:
@@ -223,7 +240,7 @@ def _end(
     if all(look.exit_code == 0 for look in looks) and (cut is None or last < cut.at):
         return Verdict(end=State.SUCCEEDED, exit_code=0)
     if cut is not None:
-        hung = cut.end == State.FAILED and cut.broken is None
+        hung = cut.end == State.FAILED and cut.broken is None and not cut.platform
         again = hung and standing.hang is not None and standing.hang.action == "restart"
         return Verdict(end=cut.end, cut=cut, reason=cut.reason, restartable=again)
     return Verdict(end=State.FAILED, reason=Reason("ended_by_platform"))

@@ -21,8 +21,9 @@ from django.db.models import Max
 from django.utils import timezone
 
 from engines.base import Engine, EngineError, Phase, WorkerLook
+from jobs.faults import MOST_PLATFORM_RESTARTS
 from jobs.findings import Reason
-from jobs.lifecycle import event, move, restart
+from jobs.lifecycle import event, move, requeue, restart
 from jobs.models import Attempt, Job, Worker
 from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
@@ -34,7 +35,7 @@ from runs.launching import attempt_key, launch
 from runs.registry import engine_of
 from runs.stages import Broken, Deployment, step_of
 from runs.trouble import start_failed
-from runs.verdict import HangRule, Standing, Verdict, judge, restart_pause
+from runs.verdict import FAIL_FAST_GRACE_S, Cut, HangRule, Standing, Verdict, judge, restart_pause
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +67,7 @@ class Sight:
             hang=self._hang_rule,
             deployment=self.deployment,
             step_limits=settings.DEPLOY_STEP_SECONDS,
+            fault=self._fault,
         )
         if standing.cut is not None:  # the request is large: read only for this
             standing = replace(standing, stop_grace_s=self.job.request["stop_grace_seconds"])
@@ -82,6 +84,16 @@ class Sight:
             return None
         told = _seconds(attempt.suspected_at), _seconds(attempt.hung_at)
         return HangRule(job.hang_seconds, job.hang_action, *told)
+
+    @property
+    def _fault(self) -> Cut | None:
+        """The node may be reached no more when it is down: what runs there is given little time."""
+        at, fault = _seconds(self.attempt.fault_at), self.attempt.fault
+        if at is None or fault is None:
+            return None
+        reason = Reason(**fault["reason"])
+        grace = FAIL_FAST_GRACE_S if reason.code == "node_lost" else None
+        return Cut(at, State.FAILED, reason, platform=True, grace_s=grace)
 
     @property
     def due(self) -> bool:
@@ -318,11 +330,10 @@ def _end(job: Job, attempt: Attempt, verdict: Verdict) -> None:
         if not Job.objects.filter(pk=job.pk, attempt=attempt.number).exists():
             return
         old = State.DEPLOYING if attempt.started_at is None else State.RUNNING
-        if verdict.restartable and _restarted(job, old, verdict.reason):
+        if _goes_on(job, attempt, old, verdict):
             _end_time(attempt)
             return
-        used_up = verdict.restartable and 0 < job.max_restarts <= job.restarts
-        told = {"restarts_used_up": job.restarts} if used_up else {}
+        told = _used_up(job, verdict)
         if verdict.end == State.FAILED and verdict.reason and attempt.started_at is None:
             step = step_of(verdict.reason, Deployment.from_json(attempt.deployment))
             record_broken(attempt, Broken(step, timezone.now().timestamp(), verdict.reason))
@@ -330,12 +341,40 @@ def _end(job: Job, attempt: Attempt, verdict: Verdict) -> None:
             Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
 
 
-def _restarted(job: Job, old: State, reason: Reason | None) -> bool:
+def _goes_on(job: Job, attempt: Attempt, old: State, verdict: Verdict) -> bool:
+    """Whether the job is back in the queue instead of at its end."""
+    if verdict.reason is None:
+        return False
+    if verdict.cut is not None and verdict.cut.platform:
+        return _left_node(job, attempt, old, verdict.reason)
+    return verdict.restartable and _restarted(job, old, verdict.reason)
+
+
+def _left_node(job: Job, attempt: Attempt, old: State, reason: Reason) -> bool:
+    """After a fault of the platform: what had not started is queued again; what had, where restarts are
+    asked for, never goes to those nodes again."""
+    if old == State.DEPLOYING:
+        return requeue(job.pk, old, reason=reason)
+    if not job.max_restarts or attempt.fault is None:
+        return False
+    return requeue(job.pk, old, reason=reason, avoid=attempt.fault["nodes"], most=MOST_PLATFORM_RESTARTS)
+
+
+def _used_up(job: Job, verdict: Verdict) -> dict[str, int]:
+    """What the last event tells of restarts, if there were some and none is left."""
+    if verdict.cut is not None and verdict.cut.platform and job.platform_restarts:
+        return {"platform_restarts_used_up": job.platform_restarts}
+    if verdict.restartable and 0 < job.max_restarts <= job.restarts:
+        return {"restarts_used_up": job.restarts}
+    return {}
+
+
+def _restarted(job: Job, old: State, reason: Reason) -> bool:
     """Whether the job goes back to the queue, to run once more after a pause."""
     pause = restart_pause(
         job.restarts + 1, settings.RESTART_PAUSE_SECONDS, settings.LONGEST_RESTART_PAUSE_SECONDS
     )
-    return reason is not None and restart(job.pk, old, reason=reason, pause=timedelta(seconds=pause))
+    return restart(job.pk, old, reason=reason, pause=timedelta(seconds=pause))
 
 
 def _end_time(attempt: Attempt) -> dict[str, datetime]:

@@ -14,6 +14,7 @@ from jobs.texts.reasons import (
 )
 from jobs.texts.states import (
     EVENTS,
+    FATES,
     FRAMEWORK_LABELS,
     HANG_ACTION_LABELS,
     PHASE_LABELS,
@@ -33,6 +34,7 @@ from jobs.texts.variables import INJECTED, injected_text
 __all__ = [
     "CHANGES",
     "EVENTS",
+    "FATES",
     "FINDINGS",
     "FOLLOWING",
     "FRAMEWORK_LABELS",

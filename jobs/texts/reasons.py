@@ -50,6 +50,8 @@ REASONS = {
     "signal": gettext_lazy(
         "Worker %(rank)s failed first: it was ended by signal %(signal)s (exit code %(shell_code)s)."
     ),
+    "drained": gettext_lazy("It had to leave %(nodes)s: an administrator drained the node."),
+    "node_lost": gettext_lazy("The machine of %(nodes)s cannot be used any more."),
     "worker_lost": gettext_lazy(
         "Worker %(rank)s was lost: what supervised it is gone, so nobody knows how it ended."
     ),
@@ -84,7 +86,7 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
         data = {"until": f"{until:%Y-%m-%d %H:%M:%S %Z}"}
     if code == "hung" and "idle" in data:
         code = "hung_idle"
-    if code == "avoided":
+    if code in ("avoided", "drained", "node_lost"):
         data = {"nodes": names_text(data["nodes"])}
     if code == "deploy_timeout":
         data = {"step": STEP_LABELS[DeployStep(data["step"])], "seconds": f"{data['seconds']:g}"}

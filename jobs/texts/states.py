@@ -50,6 +50,13 @@ HANG_DOES = {
     "fail": gettext_lazy("the job is being ended as failed"),
 }
 
+FATES = {
+    "again": gettext_lazy("has not started: it is queued again"),
+    "restart": gettext_lazy("restarts on other nodes, without spending a restart"),
+    "fail": gettext_lazy("fails: it may not be restarted"),
+    "": gettext_lazy("is being ended already"),
+}
+
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 EVENTS = {
@@ -61,6 +68,10 @@ EVENTS = {
     "failed": gettext_lazy("failed"),
     "stopped": gettext_lazy("stopped"),
     "restarted": gettext_lazy("restart %(restart)s of %(most)s, after a pause"),
+    "node_fault": gettext_lazy("platform fault, its Workers are being ended"),
+    "requeued_counted": gettext_lazy(
+        "back in the queue, without spending a restart; after platform faults %(restart)s of %(most)s"
+    ),
     "requeued": gettext_lazy("back in the queue, without spending a restart"),
     "priority_changed": gettext_lazy("priority changed from %(old)s to %(new)s"),
     "hang_suspected": gettext_lazy("suspected to hang: no output for %(seconds)s s; the job goes on"),
@@ -77,6 +88,8 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
     if code == "hang":
         data = {**data, "does": HANG_DOES[data["action"]]}
         code = "hang_idle" if "idle" in data else code
+    if code == "requeued" and "restart" in data:
+        code = "requeued_counted"
     if code == "priority_changed":
         data = {name: PRIORITY_LABELS[data[name]] for name in ("old", "new")}
     text = filled(EVENTS, code, data)
@@ -86,6 +99,10 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
         text = pgettext("what happened and why", "%(event)s: %(reason)s") % told
     if restarts:
         text = f"{text} " + _("All restarts were used up: %(n)s.") % {"n": restarts}
+    if faults := data.get("platform_restarts_used_up"):
+        text = f"{text} " + _("It was restarted after platform faults %(n)s times, which is the most.") % {
+            "n": faults
+        }
     return text
 
 
