@@ -47,6 +47,20 @@ class WorkerLaunch:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """A bash program that is run in each Worker before its command, as the command would be, with `env` above
+    the Worker's variables. Its last line is `TRAINYARD-CHECK-END`; after `timeout_s` it is ended.
+
+    The engine adds TRAINYARD_CHECK_RANK, TRAINYARD_CHECK_GPUS (how many the Worker has) and, in rank order,
+    TRAINYARD_CHECK_ADDRESSES, one for each Worker to listen at, with commas between them.
+    """
+
+    script: str
+    env: Mapping[str, str]
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """Everything an engine needs to run one attempt; nothing is looked up elsewhere."""
 
@@ -59,6 +73,7 @@ class Launch:
     stop_grace_s: float = 30.0
     disk_bytes: int = 50 * 2**30
     log_bytes: int = 2 * 2**30
+    check: Check | None = None  # with one, no command runs before `Engine.release`
 
 
 class Phase(StrEnum):
@@ -85,6 +100,16 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckLook:
+    """How the check of a Worker ended: `done`, `timed_out` or `broke_off`, and what it had printed."""
+
+    outcome: str
+    text: str
+    began_at: float | None = None
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerLook:
     """One look at one Worker.
 
@@ -108,6 +133,7 @@ class WorkerLook:
     output_at: float | None = None
     busy_at: float | None = None
     steps: tuple[tuple[str, float], ...] = ()
+    check: CheckLook | None = None  # while `STARTING`, once it has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +234,10 @@ class Engine(Protocol):
 
         Whatever is wrong with one attempt shows in its own Workers. EngineError: nobody could be looked at.
         """
+        ...
+
+    def release(self, key: AttemptKey) -> None:
+        """The checks of the attempt's Workers are passed: their commands may run. A stop still wins."""
         ...
 
     def stop(self, key: AttemptKey, grace_s: float) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from engines.base import (
     AttemptKey,
+    Check,
     EngineError,
     Fault,
     Launch,
@@ -120,6 +121,20 @@ class LocalEngine:
             raise EngineError(f"cannot stop {key}: {error}") from error
         if doomed:
             threading.Thread(target=_remove_each, args=(doomed,), daemon=True).start()
+
+    def release(self, key: AttemptKey) -> None:
+        """See `Engine.release`; an attempt that is not known here needs no leave."""
+        attempt = self._attempt_dir(key)
+        path = os.path.join(attempt, layout.RELEASE)
+        try:
+            if (
+                not layout.obstacle(self._root, attempt)
+                and os.path.isdir(attempt)
+                and not os.path.lexists(path)
+            ):
+                durable.write_synced(path, b"")
+        except OSError as error:
+            raise EngineError(f"cannot release {key}: {error}") from error
 
     def forget(self, key: AttemptKey) -> None:
         """Delete the attempt's files; EngineError while one of its supervisors lives."""
@@ -235,6 +250,7 @@ class LocalEngine:
             "disk_bytes": launch.disk_bytes,
             "log_bytes": launch.log_bytes,
             "house": house._asdict(),
+            "check": _check_document(launch.check),
         }
 
     def _stacks_of(self, path: str, until: float) -> WorkerStacks:
@@ -281,6 +297,12 @@ class LocalEngine:
                 if not layout.obstacle(self._root, path):
                     doomed += scratch.hide_layers(path)
         return doomed
+
+
+def _check_document(check: Check | None) -> dict[str, Any] | None:
+    if check is None:
+        return None
+    return {"script": check.script, "env": dict(check.env), "timeout_s": check.timeout_s}
 
 
 def _worker_document(worker: WorkerLaunch) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """Where things lie: `root/<job>/<attempt>/<rank>/`, and the names of the files in there.
 
 <attempt>/launch.json   what to run, without private values
+<attempt>/release       the checks are passed, the commands may run
 <attempt>/stop          the tombstone: {"at", "grace_s"}; with it nothing starts any more
 <rank>/lock             held exactly while the Worker's supervisor lives
 <rank>/step             the deploy steps that were begun, each with when
+<rank>/check.json       what the check before the command said: {"began", "ended", "outcome", "text"}
 <rank>/started          synced to disk before the command runs: {"at", "steps"}
 <rank>/log, log.index   the output, and (offset, time) pairs
 <rank>/cut              how many bytes of output were thrown away
@@ -28,6 +30,8 @@ from engines.local.durable import raise_if_scarce
 
 LAUNCH = "launch.json"
 STOP = "stop"
+RELEASE = "release"
+CHECK = "check.json"
 LOCK = "lock"
 STEP = "step"
 STARTED = "started"

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from engines.base import Fault, Phase, WorkerLook
-from engines.local import durable, layout, load, lock, steps, tombstone
+from engines.local import checking, durable, layout, load, lock, steps, tombstone
 
 _LATEST = 253_402_300_799  # the last second of the year 9999
 _SIGNALS = 64
@@ -47,7 +47,9 @@ def look_at_worker(root: str, path: str, stopped: bool = False) -> WorkerLook:
         return replace(look, output_at=_output_at(path, started_at), busy_at=load.busy_at(path))
     if lives:
         begun = steps.read(path)
-        return WorkerLook(rank, Phase.STARTING, begun[-1][0] if begun else "", stopped=stopped, steps=begun)
+        step = begun[-1][0] if begun else ""
+        check = checking.read(path) if step == "env_check" else None
+        return WorkerLook(rank, Phase.STARTING, step, stopped=stopped, steps=begun, check=check)
     if started:
         return replace(_lost(rank), stopped=stopped, started_at=started_at)
     return WorkerLook(rank, Phase.ABSENT, stopped=stopped)

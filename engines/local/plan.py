@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from engines.base import Check
 from engines.local import durable, layout
 
 _LARGEST = 2**28  # bytes of a launch document
@@ -67,6 +68,7 @@ class Plan(NamedTuple):
     disk_bytes: int
     log_bytes: int
     house: House
+    check: Check | None = None
 
 
 def mark(name: str) -> str:
@@ -102,6 +104,7 @@ def read_plan(attempt_path: str, rank: int) -> Plan:
             tools=tuple(house["tools"]),
             links=house["links"],
         ),
+        check=Check(**document["check"]) if document.get("check") else None,
     )
 
 

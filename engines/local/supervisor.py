@@ -18,7 +18,7 @@ import time
 import traceback
 from types import ModuleType
 
-from engines.local import durable, keeper, layout, litter, lock, scratch, steps, tombstone, tree
+from engines.local import checking, durable, keeper, layout, litter, lock, scratch, steps, tombstone, tree
 from engines.local.box import Box, checked_mounts
 from engines.local.plan import Plan, Refused, read_plan
 from engines.local.watch import End, Watch
@@ -87,18 +87,34 @@ def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleT
     try:
         box = _prepare(plan, private, (rank_path, layer), box_maker)
         held = box.held
-        watch = Watch(plan, keeper.start(box, layer), box, (rank_path, layer))
-        end = watch.run()
-        processes = [process.pid for process in tree.descendants(os.getpid())]
-        tree.kill_all()
-        litter.sweep(box.litter, processes)
-        watch.finish()
-        cut = watch.log.cut_bytes
+        if _checked(plan, private, rank_path, box_maker):
+            end, cut = _watched(plan, box, (rank_path, layer))
+        else:
+            end, cut = End(stopped=True, ended_at=time.time()), 0
     except Refused as refused:
         end, cut = End(fault=refused, ended_at=time.time()), 0
     if held:
         box_maker.release(plan, held)
     _write_end(rank_path, end, cut)
+
+
+def _checked(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleType) -> bool:
+    """Whether the command may run; False if a stop was asked for before."""
+    if plan.check is None:
+        return True
+    steps.note(rank_path, "env_check")
+    return checking.allowed(plan, plan.check, private, rank_path, box_maker)
+
+
+def _watched(plan: Plan, box: Box, places: tuple[str, str]) -> tuple[End, int]:
+    """The command, up to its end and that of all it started; and how much of its output was thrown away."""
+    watch = Watch(plan, keeper.start(box, places[1]), box, places)
+    end = watch.run()
+    processes = [process.pid for process in tree.descendants(os.getpid())]
+    tree.kill_all()
+    litter.sweep(box.litter, processes)
+    watch.finish()
+    return end, watch.log.cut_bytes
 
 
 def _prepare(plan: Plan, private: dict[str, str], places: tuple[str, str], box_maker: ModuleType) -> Box:
