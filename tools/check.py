@@ -9,12 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from tools.private_postgres import private_postgres
 from tools.programs import POSTGRES, PROGRAMS, Program
 
 _PYTHON = sys.executable
+_PYTEST = (_PYTHON, "-m", "pytest", "-q", "-m")
 _PACKAGES = (
     *("console", "runs", "jobs", "images", "storage", "pools", "alerts", "teams", "engines", "tools"),
 )
@@ -47,6 +50,22 @@ class Report:
         if quiet and not good:
             print(f"\n--- {name} ---\n{done.stdout.decode(errors='replace')}", flush=True)
 
+    @contextmanager
+    def beside(self, name: str, command: tuple[str, ...], *, env: dict[str, str]) -> Iterator[None]:
+        """Run one check while others run; what it prints is shown when it has ended."""
+        started = time.monotonic()
+        with tempfile.TemporaryFile() as output:
+            running = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT)
+            try:
+                yield
+                good = running.wait() == 0
+            finally:
+                running.terminate()
+                running.wait()
+            output.seek(0)
+            print(f"\n--- {name} ---\n{output.read().decode(errors='replace')}", flush=True)
+        self.results.append((name, good, time.monotonic() - started))
+
     def close(self) -> int:
         """Print the summary; the exit code of the whole."""
         print("\nSummary")
@@ -69,20 +88,28 @@ def markers(excluded: list[str]) -> str:
 
 
 def test(report: Report, env: dict[str, str], missing: list[Program], *, everything: bool) -> None:
-    """pytest with what this machine can run, and again on PostgreSQL if `everything` is asked for."""
+    """pytest with what this machine can run, and beside it everything on PostgreSQL if that is asked for."""
     absent = [program.marker for program in missing if program.marker]
     first = ["postgres", *absent] if everything else ["postgres", "slow", *absent]
-    pytest = (_PYTHON, "-m", "pytest", "-q", "-m")
-    report.run("pytest", (*pytest, markers(first)), quiet=False, env=env)
+    with _on_postgres(report, env, absent) if everything else nullcontext():
+        report.run("pytest", (*_PYTEST, markers(first)), quiet=False, env=env)
     if not everything:
         report.not_run.append("slow tests, and everything on PostgreSQL: make test-all runs them")
-    elif POSTGRES.is_there():
-        with private_postgres() as url:
-            rooms = (f"--ignore=tests/{room}" for room in WITHOUT_DATABASE)
-            command = (*pytest, markers(["once", *absent]), *rooms)
-            report.run("pytest on PostgreSQL", command, quiet=False, env={**env, "DATABASE_URL": url})
-    else:
+
+
+@contextmanager
+def _on_postgres(report: Report, env: dict[str, str], absent: list[str]) -> Iterator[None]:
+    """Two runs on two processors: each waits for its own processes most of the time."""
+    if not POSTGRES.is_there():
         report.not_run.append(POSTGRES.why_skipped())
+        yield
+        return
+    rooms = (f"--ignore=tests/{room}" for room in WITHOUT_DATABASE)
+    command = (*_PYTEST, markers(["once", *absent]), *rooms, "-p", "no:cacheprovider")
+    with private_postgres() as url, tempfile.TemporaryDirectory(prefix="trainyard-check-") as folder:
+        apart = {**env, "DATABASE_URL": url, "DATA_DIR": folder}
+        with report.beside("pytest on PostgreSQL", command, env=apart):
+            yield
 
 
 def missing_programs(*, everything: bool) -> list[Program]:

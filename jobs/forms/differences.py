@@ -77,7 +77,7 @@ def label_of(field: str) -> str:
 
 def _text(field: str, value: Any, name: str) -> str:
     if isinstance(value, bool):
-        return _("on") if value else _("off")
+        return pgettext("switch", "on") if value else pgettext("switch", "off")
     if field in CODES:
         return str(CODES[field].get(value or "", value or "–"))
     if isinstance(value, list):

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,31 @@ def test_the_summary_tells_failures_and_what_was_not_run(capsys):
     assert re.search(r"good +ok", printed)
     assert re.search(r"bad +FAILED", printed)
     assert "not run: browser tests" in printed
+
+
+def test_what_runs_beside_is_shown_when_it_has_ended_and_counts_too(capsys):
+    report = check.Report()
+    environment = {"PATH": "/bin:/usr/bin"}
+    with report.beside("other", ("sh", "-c", "echo said; exit 3"), env=environment):
+        report.run("first", ("true",), quiet=True, env=environment)
+    assert [(name, good) for name, good, _ in report.results] == [("first", True), ("other", False)]
+    assert "--- other ---\nsaid" in capsys.readouterr().out
+
+
+def test_what_runs_beside_does_not_outlive_an_interruption(tmp_path):
+    told = tmp_path / "pid"
+    command = ("sh", "-c", f"echo $$ > {told}.new; mv {told}.new {told}; exec sleep 600")
+    report = check.Report()
+
+    def interrupted() -> None:
+        with report.beside("other", command, env={"PATH": "/bin:/usr/bin"}):
+            while not told.exists():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not Path("/proc", told.read_text().strip()).exists()
 
 
 def test_only_what_a_machine_lacks_is_left_out():

@@ -1,5 +1,6 @@
 """Compiles the translations with Babel, so that no gettext tools are needed."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def compile_catalogue(source: Path) -> None:
         return
     with source.open("rb") as text:
         catalogue = read_po(text)
-    written = target.with_suffix(".mo.new")
+    written = target.with_suffix(f".mo.{os.getpid()}")  # two consoles may start at once
     with written.open("wb") as binary:
         write_mo(binary, catalogue)
     written.replace(target)
