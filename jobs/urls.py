@@ -3,7 +3,7 @@
 from django.urls import path
 
 from jobs import converters  # noqa: F401  # <job:key>
-from jobs.views import causes, create, detail, listing, pool_parts, progress, templates, trials
+from jobs.views import causes, create, detail, listing, pool_parts, priority, progress, templates, trials
 
 urlpatterns = [
     path("jobs/", listing.job_list, name="jobs"),
@@ -18,6 +18,7 @@ urlpatterns = [
     path("jobs/<job:key>/progress/", progress.job_progress, name="job-progress"),
     path("jobs/<job:key>/causes/", causes.causes, name="job-causes"),
     path("jobs/<job:key>/stop/", detail.job_stop_view, name="job-stop"),
+    path("jobs/<job:key>/priority/", priority.job_priority, name="job-priority"),
     path("jobs/pools/<int:pk>/occupancy/", pool_parts.occupancy, name="pool-occupancy"),
     path("jobs/pools/<int:pk>/queue/", pool_parts.queue, name="pool-queue"),
     path("jobs/pools/<int:pk>/nodes/", pool_parts.nodes, name="pool-nodes"),

@@ -7,15 +7,17 @@ from typing import Any, cast
 
 from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import exceptions, serializers
+from rest_framework import exceptions, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from jobs.api.answer import job_answer, visible_job, visible_jobs
+from jobs.api.answer import job_answer, refusal, visible_job, visible_jobs
 from jobs.api.creating import HEADER, CreateParams, Making, create_answer, estimate_answer
 from jobs.api.filters import CountsFilter, JobFilter, filtered
 from jobs.clone import clone_body
+from jobs.editing import NotWaiting, job_edit, may_edit
 from jobs.models import Job, JobEvent, Worker
 from jobs.querysets import LARGE_FIELDS
 from jobs.reading import waiting_since
@@ -23,13 +25,14 @@ from jobs.serializers import (
     CountsSerializer,
     EstimateSerializer,
     EventSerializer,
+    JobEditSerializer,
     JobRequestSerializer,
     JobRowSerializer,
     JobSerializer,
     WaitingSerializer,
     WorkerSerializer,
 )
-from jobs.services import job_create, job_stop, may_stop
+from jobs.services import RequestRefused, job_create, job_stop, may_stop
 from jobs.states import State
 from pools.models import Pool
 from teams.models import Membership, User
@@ -99,13 +102,36 @@ class JobCounts(ApiView):
         return Response(CountsSerializer(counts | {"total": sum(counts.values())}).data)
 
 
+class DoesNotWait(exceptions.APIException):
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "not_waiting"
+    default_detail = _("The job does not wait any more: its priority stays as it was.")
+
+
 class JobDetail(ApiView):
-    """One job."""
+    """One job, and changing the little of it that may be changed."""
 
     serializer_class = JobSerializer
 
     def get(self, request: Request, key: str) -> Response:
         return Response(job_answer(visible_job(request.user, key), cast(User, request.user)))
+
+    @extend_schema(request=JobEditSerializer, responses=JobSerializer)
+    def patch(self, request: Request, key: str) -> Response:
+        """Changes priority (while the job waits), description or tags. For its creator and team admins."""
+        user = cast(User, request.user)
+        job = visible_job(user, key)
+        if not may_edit(user=user, job=job):
+            raise exceptions.PermissionDenied
+        body = JobEditSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        try:
+            job_edit(job=job, actor=user, edit=body.edit())
+        except RequestRefused as refused:
+            raise refusal(refused.findings) from refused
+        except NotWaiting as error:
+            raise DoesNotWait from error
+        return Response(job_answer(visible_job(user, key), user))
 
 
 class JobClone(ApiView):

@@ -10,6 +10,7 @@ from jobs.serializers.answer import (
     WaitingSerializer,
     WorkerSerializer,
 )
+from jobs.serializers.edit import JobEditSerializer
 from jobs.serializers.request import JobRequestSerializer
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "CountsSerializer",
     "EstimateSerializer",
     "EventSerializer",
+    "JobEditSerializer",
     "JobRequestSerializer",
     "JobRowSerializer",
     "JobSerializer",

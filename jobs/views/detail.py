@@ -20,6 +20,7 @@ from jobs.origins import copies_read, origin_read
 from jobs.private import private_read
 from jobs.services import job_stop, may_stop
 from jobs.spec import EnvVar, JobSpec
+from jobs.states import Priority
 from jobs.texts import (
     FRAMEWORK_LABELS,
     HANG_ACTION_LABELS,
@@ -119,7 +120,7 @@ def _asked(job: Job, user: User) -> dict[str, Any]:
         "spec": spec,
         "frozen": job.frozen,
         "framework": FRAMEWORK_LABELS.get(spec.framework, spec.framework),  # type: ignore[call-overload]
-        "priority": PRIORITY_LABELS.get(spec.priority, spec.priority),
+        "priority": PRIORITY_LABELS[Priority(job.priority).label_code],
         "start_policy": START_POLICY_LABELS.get(spec.start_policy, spec.start_policy),
         "hang_action": HANG_ACTION_LABELS.get(spec.hang_does, spec.hang_does),
         "command_lines": len(spec.command.splitlines()),

@@ -17,8 +17,8 @@ from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
 from jobs.reasons import job_waiting
 from jobs.services import may_stop
-from jobs.states import State
-from jobs.texts import PHASE_LABELS, event_text, reason_text, state_label, step_label
+from jobs.states import Priority, State
+from jobs.texts import PHASE_LABELS, PRIORITY_LABELS, event_text, reason_text, state_label, step_label
 from jobs.timeline import Interval, Life, Phase, Run, timeline
 from jobs.trials import MOST_MINUTES
 from jobs.views.parts import Lasting
@@ -66,6 +66,7 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "place": waiting[0] if waiting else None,
         "restarts_at": job.eligible_at if waiting and job.eligible_at > now else None,
         "waits_for": reason_text(waiting[1].code, waiting[1].data) if waiting and waiting[1] else "",
+        "priority_label": PRIORITY_LABELS[Priority(job.priority).label_code],
         "waited": Lasting.of(job.waiting_since, None, now) if waiting else None,
         "may_stop": not job.finished and not job.stopping and may_stop(user=user, job=job),
         "attempt": attempts[-1] if attempts else None,

@@ -64,6 +64,7 @@ class Tour:
             "jobs-filtered": "/jobs/?state=queued&search=nothing-like-this",
             **{f"job-{state}": f"/jobs/{getattr(self, state)}/" for state in jobs},
             "job-stop": f"/jobs/{self.running}/stop/",
+            "job-priority": f"/jobs/{self.queued}/priority/",
             "log": f"/jobs/{self.running}/workers/0/log/",
             "stacks": f"/jobs/{self.stacked}/stacks/",
             "pools": "/pools/",

@@ -177,7 +177,7 @@ def test_strangers_find_nothing(api, various):
 def test_read_only_addresses_take_no_other_method(client, user, pool):
     job = make_job(user, pool)
     for path in ("", "events/", "workers/", "workers/0/log/"):
-        for method in ("post", "put", "patch", "delete"):
+        for method in ("post", "put", "patch", "delete") if path else ("post", "put", "delete"):
             answer = getattr(client, method)(f"{JOBS}{job.key}/{path}", {"command": "x"})
             assert error(answer) == (405, "method_not_allowed", None)
     assert client.delete(JOBS).status_code == client.get(f"{JOBS}{job.key}/stop/").status_code == 405

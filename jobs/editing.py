@@ -1,0 +1,66 @@
+"""Changing what may be changed of a job that exists: its priority while it waits, description and tags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+
+from jobs.facts import Facts
+from jobs.findings import Finding
+from jobs.lifecycle import prioritize
+from jobs.models import Job, JobTag
+from jobs.rules.basics import basics
+from jobs.rules.running import advanced
+from jobs.services import RequestRefused, may_stop
+from jobs.states import Priority
+from teams.models import Membership, User
+
+EDITED = ("priority", "description", "tags")
+
+
+class NotWaiting(Exception):
+    """The priority of a job was to be changed that is not waiting any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The new values, the priority as its code; None: as it is."""
+
+    priority: str | None = None
+    description: str | None = None
+    tags: tuple[str, ...] | None = None
+
+
+def may_edit(*, user: User, job: Job) -> bool:
+    """Who may stop a job may also change its place."""
+    return may_stop(user=user, job=job)
+
+
+def may_use_high(*, user: User, job: Job) -> bool:
+    return Membership.objects.filter(user=user, team=job.team_id, may_use_high_priority=True).exists()
+
+
+def job_edit(*, job: Job, actor: User, edit: Edit) -> None:
+    """Changes all that is asked for, or nothing. RequestRefused if it breaks a rule of requests, NotWaiting
+    if the priority cannot change any more."""
+    if errors := _errors(job, actor, edit):
+        raise RequestRefused(errors)
+    with transaction.atomic():
+        if edit.priority is not None and not prioritize(job.pk, Priority.of(edit.priority), actor=actor):
+            raise NotWaiting(job.key)
+        if edit.description is not None:
+            Job.objects.filter(pk=job.pk).update(description=edit.description)
+        if edit.tags is not None:
+            JobTag.objects.filter(job=job).delete()
+            JobTag.objects.bulk_create([JobTag(job=job, name=tag) for tag in dict.fromkeys(edit.tags)])
+
+
+def _errors(job: Job, actor: User, edit: Edit) -> list[Finding]:
+    """What the rules of requests say of the fields that are to change."""
+    asked = {name: getattr(edit, name) for name in EDITED if getattr(edit, name) is not None}
+    spec = replace(job.spec_asked, **asked)
+    high = may_use_high(user=actor, job=job)
+    facts = Facts(now=job.created_at, teams=frozenset(), may_use_high_priority=high)
+    found = [*basics(spec), *advanced(spec, facts)]
+    return [one for one in found if one.field.partition(".")[0] in asked]
