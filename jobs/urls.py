@@ -3,7 +3,18 @@
 from django.urls import path
 
 from jobs import converters  # noqa: F401  # <job:key>
-from jobs.views import causes, create, detail, listing, pool_parts, priority, progress, templates, trials
+from jobs.views import (
+    causes,
+    create,
+    detail,
+    listing,
+    pool_parts,
+    priority,
+    progress,
+    rerun,
+    templates,
+    trials,
+)
 
 urlpatterns = [
     path("jobs/", listing.job_list, name="jobs"),
@@ -17,6 +28,8 @@ urlpatterns = [
     path("jobs/<job:key>/live/", detail.job_live, name="job-live"),
     path("jobs/<job:key>/progress/", progress.job_progress, name="job-progress"),
     path("jobs/<job:key>/causes/", causes.causes, name="job-causes"),
+    path("jobs/<job:key>/rerun/", rerun.rerun, name="job-rerun"),
+    path("jobs/<job:key>/modify/", rerun.modify, name="job-modify"),
     path("jobs/<job:key>/stop/", detail.job_stop_view, name="job-stop"),
     path("jobs/<job:key>/priority/", priority.job_priority, name="job-priority"),
     path("jobs/pools/<int:pk>/occupancy/", pool_parts.occupancy, name="pool-occupancy"),

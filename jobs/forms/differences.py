@@ -75,6 +75,13 @@ def label_of(field: str) -> str:
     return str(form_field.label) if form_field else head
 
 
+def heading_of(path: str) -> str:
+    """What the form calls the field in which a check result is found."""
+    head = path.partition(".")[0]
+    several = {"env": _("Environment variables"), "mounts": _("High-performance storage")}
+    return several.get(head) or label_of(head)
+
+
 def _text(field: str, value: Any, name: str) -> str:
     if isinstance(value, bool):
         return pgettext("switch", "on") if value else pgettext("switch", "off")

@@ -82,7 +82,7 @@ def start_from(user: User, job: Job) -> Start:
     """What an earlier job asked for. What is not there any more is left out, each with a sentence."""
     spec = job.spec_asked
     offer = offer_read(user, spec.team, spec.pool)
-    values = _new(offer) | _asked(spec) | {"origin": [job.key]}
+    values = _new(offer) | asked_values(spec) | {"origin": [job.key]}
     told = _variables(user, job, spec, values)
     left = Following(user, _posted(values), offer, Names(user, _known(job))).run()
     form, rdma = rdma_settled(JobForm(user, left.values, left.offer))
@@ -121,7 +121,7 @@ def _has_digits(grant: VolumeGrant) -> bool:
     return bool(settings.DEMO and grant.volume.path == folder and not grant.read_only)
 
 
-def _asked(spec: JobSpec) -> Values:
+def asked_values(spec: JobSpec) -> Values:
     """A request as the form's values; switches that are off are not sent at all."""
     switches = {"rdma": spec.rdma, "public_data": spec.public_data, "custom": spec.custom}
     switches |= {"auto_restart": spec.auto_restart, "hang_detection": spec.hang_detection}

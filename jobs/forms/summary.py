@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.estimate import Estimate, estimate
@@ -65,7 +65,7 @@ def _card(form: JobForm, spec: JobSpec, facts: Facts, judged: Estimate) -> Card:
     found = [f for f in judged.findings if form.field_of(f.field) not in form.unclear_fields]
     wrong = [*unclear_notes(form), *(note_of(form, f) for f in found if f.code != "required")]
     missing = _missing(form, asked, found)
-    outlook, reason = _outlook(judged, wrong, waits=spec.start_policy == "queue")
+    outlook, reason = outlook_of(judged, wrong, waits=spec.start_policy == "queue")
     lands = outlook == Outlook.NOW
     return Card(
         outlook=outlook,
@@ -105,7 +105,8 @@ def _missing(form: JobForm, asked: JobSpec, found: list[Finding]) -> tuple[Note,
     return tuple(note_of(form, f) for f in [*(f for f in found if f.code == "required"), *empty])
 
 
-def _outlook(judged: Estimate, notes: list[Note], waits: bool) -> tuple[Outlook, str]:
+def outlook_of(judged: Estimate, notes: Sequence[Note], waits: bool) -> tuple[Outlook, str]:
+    """What would come of it, in a word, and why."""
     refused = next((f for f in judged.findings if f.code in REFUSED_FOR_GOOD), None)
     if refused is not None:
         return Outlook.NEVER, finding_text(refused.code, refused.data)

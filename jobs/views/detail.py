@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -53,6 +54,7 @@ def job_page(request: HttpRequest, key: str) -> HttpResponse:
             "seen": _versions(shown),
             "log_rank": log_rank(job, context["attempt"]),
             "forms": duration_forms(),
+            "rerun_token": str(uuid4()),
         }
     )
     return render(request, "jobs/detail.html", context)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 from jobs.models import Job
 from jobs.services import may_stop_of
@@ -37,6 +38,11 @@ class Row:
     @property
     def mark(self) -> str:
         return PRIORITY_MARKS.get(Priority(self.job.priority), "")
+
+    @property
+    def token(self) -> str:
+        """For the button that creates the job once more: pressed twice, it creates one."""
+        return str(uuid4())
 
     @property
     def signal(self) -> int | None:

@@ -63,6 +63,8 @@ class Tour:
             "jobs": "/jobs/",
             "jobs-filtered": "/jobs/?state=queued&search=nothing-like-this",
             **{f"job-{state}": f"/jobs/{getattr(self, state)}/" for state in jobs},
+            "job-rerun": f"/jobs/{self.succeeded}/rerun/",
+            "job-modify": f"/jobs/{self.succeeded}/modify/",
             "job-stop": f"/jobs/{self.running}/stop/",
             "job-priority": f"/jobs/{self.queued}/priority/",
             "log": f"/jobs/{self.running}/workers/0/log/",
