@@ -1,16 +1,32 @@
-"""Reruns: jobs made from earlier ones."""
+"""Jobs made from earlier ones: reruns, and jobs that take the place of a waiting one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.estimate import SHOWN_RANKS, Estimate, Promise
+from django.db import transaction
+
+from jobs.estimate import SHOWN_RANKS, Estimate, Promise, read_ahead
+from jobs.findings import Reason
+from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.reading import request_read
 from jobs.rerun import NOTHING, Changes, Rerun, in_words_of_rerun, rerun_of, unknown_private
-from jobs.services import Origin, RequestRefused, job_create, job_estimate
-from jobs.states import OriginKind
+from jobs.services import Origin, RequestRefused, job_create, job_estimate, may_stop
+from jobs.spec import JobSpec
+from jobs.states import OriginKind, State
+from pools.models import Pool
+from pools.services import pool_lock
 from teams.models import User
+
+
+class NotReplaced(Exception):
+    """The job that was to be replaced waits no longer, or is not its sender's to stop (`may` is False)."""
+
+    def __init__(self, job: Job, *, may: bool) -> None:
+        super().__init__(f"{job.key} is {job.state}")
+        self.job = job
+        self.may = may
 
 
 def rerun_request(*, user: User, job: Job, changes: Changes = NOTHING) -> Rerun:
@@ -45,3 +61,24 @@ def rerun_estimate(
     judged = job_estimate(user=user, spec=rerun.spec, ranks=ranks)
     found = in_words_of_rerun(judged.findings, job.spec_asked, rerun.spec, job.frozen)
     return replace(judged, findings=tuple(found)), rerun
+
+
+def job_replace(*, user: User, spec: JobSpec, promise: Promise, replaced: Job) -> Job:
+    """The new job in the place of a waiting one, which is stopped in the same step: both happen, or nothing.
+
+    NotReplaced; RequestRefused, WouldWait and PromiseBroken as from `job_create`, and then the other goes
+    on waiting. It is out of the queue by the time the new one is judged.
+    """
+    if not may_stop(user=user, job=replaced):
+        raise NotReplaced(replaced, may=False)
+    read_ahead(spec)
+    with transaction.atomic():
+        touched = Pool.objects.filter(pk__in={spec.pool or replaced.pool_id, replaced.pool_id})
+        for pool_id in sorted(touched.values_list("pk", flat=True)):  # two at most, in the order of all
+            pool_lock(pool_id=pool_id)
+        reason = Reason("replaced")
+        if not move([replaced.pk], State.QUEUED, State.STOPPED, reason=reason, actor=user):
+            replaced.refresh_from_db()
+            raise NotReplaced(replaced, may=True)
+        origin = Origin(replaced.pk, OriginKind.REPLACEMENT)
+        return job_create(user=user, spec=spec, promise=promise, origin=origin)

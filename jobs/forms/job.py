@@ -78,6 +78,7 @@ class JobForm(forms.Form):
     stop_grace_seconds = whole(gettext_lazy("Grace time when stopped (s)"), 0, limits.MOST_GRACE_SECONDS)
     token = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     origin = forms.CharField(required=False, max_length=19, widget=forms.HiddenInput)
+    replaces = forms.CharField(required=False, max_length=1, widget=forms.HiddenInput)
     promise = forms.CharField(required=False, max_length=60)
     tried = forms.CharField(required=False, max_length=1)
     touched = forms.CharField(required=False, max_length=200)

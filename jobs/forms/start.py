@@ -23,9 +23,10 @@ from jobs.forms.offer import Offer, offer_read, offer_start
 from jobs.forms.variables import row_values
 from jobs.models import Job
 from jobs.private import private_read
+from jobs.services import may_stop
 from jobs.spec import EnvVar, JobSpec
-from jobs.states import Framework, Priority
-from jobs.texts import following_text
+from jobs.states import Framework, Priority, State
+from jobs.texts import following_text, not_replaced_text
 from storage.models import VolumeGrant
 from teams.models import User
 
@@ -78,16 +79,22 @@ def start_example(user: User, team_id: int | None) -> Start:
     return Start(MultiValueDict(values), offer)
 
 
-def start_from(user: User, job: Job) -> Start:
-    """What an earlier job asked for. What is not there any more is left out, each with a sentence."""
+def start_from(user: User, job: Job, *, replace_it: bool = False) -> Start:
+    """What an earlier job asked for. What is not there any more is left out, each with a sentence. With
+    `replace_it` the new job is to take its place, which only a waiting one gives up."""
     spec = job.spec_asked
     offer = offer_read(user, spec.team, spec.pool)
     values = _new(offer) | asked_values(spec) | {"origin": [job.key]}
+    may = replace_it and may_stop(user=user, job=job)
+    if may and job.state == State.QUEUED:
+        values["replaces"] = ["1"]
     told = _variables(user, job, spec, values)
     left = Following(user, _posted(values), offer, Names(user, _known(job))).run()
     form, rdma = rdma_settled(JobForm(user, left.values, left.offer))
     said = [following_text(change.code, change.data) for change in (*left.told, *rdma)]
     kept: Any = form.data
+    if replace_it and "replaces" not in values:
+        told.insert(0, not_replaced_text(job, may=may))
     return Start(kept, left.offer, (*said, *told))
 
 

@@ -3,7 +3,7 @@
 from jobs.texts.alternatives import CHANGES, alternative_text, change_text, shape_text, split_text
 from jobs.texts.findings import FINDINGS, finding_text, script_finding_text
 from jobs.texts.following import FOLLOWING, following_text, moved_text
-from jobs.texts.origins import private_text
+from jobs.texts.origins import not_replaced_text, private_text
 from jobs.texts.reasons import (
     REASONS,
     capacity_text,
@@ -58,6 +58,7 @@ __all__ = [
     "hang_rule",
     "injected_text",
     "moved_text",
+    "not_replaced_text",
     "private_text",
     "promise_broken_text",
     "reason_text",

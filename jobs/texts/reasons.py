@@ -36,6 +36,7 @@ REASONS = {
     "avoided": gettext_lazy("There is room only on nodes that it avoids after a fault there: %(nodes)s."),
     "backing_off": gettext_lazy("It is restarted after a pause, not before %(until)s."),
     "stopped_by_user": gettext_lazy("Stopped on request."),
+    "replaced": gettext_lazy("Taken out of the queue: a modified job took its place."),
     "queue_timeout": gettext_lazy("It has waited for its maximum waiting time of %(minutes)s min."),
     "hung": gettext_lazy("It hung: no Worker had written anything for %(seconds)s s."),
     "hung_idle": gettext_lazy(

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jobs.forms import JobForm, snippets_of, start_example, start_from, start_new, summary_of
-from jobs.forms.creating import form_create
+from jobs.forms.creating import form_create, replaced_by
 from jobs.forms.following import settle
 from jobs.forms.ground import with_template
 from jobs.forms.start import Start
@@ -27,8 +27,9 @@ from jobs.forms.trial import trial_made
 from jobs.forms.variables import Data, without_private
 from jobs.idempotency import Sent, job_create_once
 from jobs.models import Job
+from jobs.repeating import NotReplaced
 from jobs.services import PromiseBroken, RequestRefused, WouldWait, job_estimate
-from jobs.texts import moved_text, promise_broken_text, would_wait_text
+from jobs.texts import moved_text, not_replaced_text, promise_broken_text, would_wait_text
 from jobs.texts.templates import TEMPLATE_MENU
 from jobs.trials import MOST_MINUTES
 from teams.models import User
@@ -99,6 +100,8 @@ def create(request: HttpRequest) -> HttpResponse:
         return _refused(request, form, job_estimate(user=user, spec=form.job_spec()).errors)
     try:
         return _tried(request, form) if "trial" in request.POST else _created(request, form)
+    except NotReplaced as kept:
+        return _not_replaced(request, user, kept)
     except RequestRefused as refused:
         return _refused(request, form, refused.findings)
     except WouldWait as refused:
@@ -137,7 +140,8 @@ def _start(request: HttpRequest, user: User) -> Start:
     team = chosen_team(request)
     if earlier := request.GET.get("from"):
         jobs = Job.objects.for_user(user)
-        return start_from(user, get_object_or_404(jobs, key=earlier))
+        replace_it = "replace" in request.GET
+        return start_from(user, get_object_or_404(jobs, key=earlier), replace_it=replace_it)
     team_id = team.pk if team else None
     if "example" in request.GET:
         return start_example(user, team_id)
@@ -169,6 +173,14 @@ def _tried(request: HttpRequest, form: JobForm) -> HttpResponse:
     return answer
 
 
+def _not_replaced(request: HttpRequest, user: User, kept: NotReplaced) -> HttpResponse:
+    """Nothing was created. The form comes back as one that creates a job beside the other."""
+    values = request.POST.copy()
+    values["replaces"] = ""
+    said = _("Nothing was created.") + " " + not_replaced_text(kept.job, may=kept.may)
+    return _page(request, JobForm(user, values), Told(changed=said), status=409)
+
+
 def _refused(request: HttpRequest, form: JobForm, findings: Sequence[Any]) -> HttpResponse:
     """The form with its errors. One that was sent before the page showed what its pool offers comes back with
     what that offers, and only the errors that are left then."""
@@ -192,6 +204,7 @@ def _page(request: HttpRequest, form: JobForm, told: Told, status: int = 200) ->
         "followed": told.followed,
         "admins": [] if offer.pools else admin_names(user=form.user, team=offer.team),
         "templates": TEMPLATE_MENU,
+        "replaced": replaced_by(form),
         "recent": Job.objects.for_user(form.user).filter(creator=form.user).light()[:RECENT_JOBS],
     }
     return render(request, "jobs/create.html", context, status=status)
