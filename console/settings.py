@@ -253,6 +253,7 @@ DEPLOY_STEP_SECONDS = {  # how long a deploy step may last before its attempt is
     "initialize": env.float("INITIALIZE_SECONDS", 300.0),
     "pull_image": env.float("PULL_IMAGE_SECONDS", 1800.0),
 }
+ENV_CHECK_SECONDS = env.float("ENV_CHECK_SECONDS", 300.0)  # how long the check may take in each Worker
 ENGINE_PATIENCE_SECONDS = 300  # how long an attempt waits for an engine that cannot start it
 PATH_CHECK_SECONDS = 20.0  # how long a path check may run
 PORTS = range(env.int("FIRST_PORT", 29500), env.int("FIRST_PORT", 29500) + 2000)

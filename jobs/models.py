@@ -99,6 +99,7 @@ class Job(models.Model):
     )
     hang_seconds = models.PositiveIntegerField(_("silence of a hang (s)"), null=True)
     hang_action = models.CharField(_("when it hangs"), max_length=8, blank=True)
+    env_check = models.BooleanField(_("environment check"), default=False, db_default=False)
     exit_code = models.PositiveSmallIntegerField(_("exit code"), null=True)
     draft = models.CharField(_("tried form"), max_length=DRAFT_SIGNS, blank=True)  # set for trial runs
     origin = models.ForeignKey(
@@ -248,6 +249,9 @@ class Worker(models.Model):
     node = models.ForeignKey(Node, models.SET_NULL, null=True, related_name="workers", verbose_name=_("node"))
     node_name = models.CharField(_("node name"), max_length=80)
     gpus = models.JSONField(_("GPUs"))  # indices on the node
+    env_check = models.JSONField(
+        _("environment check"), null=True
+    )  # `runs.env_check.values.report_of`, once it ended
     exit_code = models.PositiveSmallIntegerField(_("exit code"), null=True)
     signal = models.PositiveSmallIntegerField(_("signal"), null=True)
     started_at = models.DateTimeField(_("started"), null=True)

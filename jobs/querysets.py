@@ -19,6 +19,7 @@ SHOWN = {
     **{f"shown_{name}": f"request__{name}" for name in ("hang_timeout_seconds", "hang_action")},
     **{f"shown_{name}": f"request__{name}" for name in ("max_runtime_minutes", "max_queue_minutes")},
     "shown_start_policy": "request__start_policy",
+    "shown_env_check": "request__env_check",
 }
 
 

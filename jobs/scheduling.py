@@ -237,22 +237,29 @@ def _place_workers(starts: Sequence[Start], attempts: dict[int, int]) -> None:
 
 
 def _with_ports(starts: Sequence[Start]) -> list[Placed]:
-    """Gives each job that needs one a port, free among the attempts that have not ended.
+    """Gives each job that needs one a port, free among the attempts that have not ended: also where its
+    Workers meet for nothing but the environment check.
 
     Where none is left the job stays in the queue, which is worth a warning and no more: ports come back.
     """
     rows = Job.objects.filter(among(start.job for start in starts))
-    jobs = {pk: rest for pk, *rest in rows.values_list("pk", "attempt", "team", "framework")}
+    fields = ("pk", "attempt", "team", "framework", "env_check")
+    jobs = {pk: rest for pk, *rest in rows.values_list(*fields)}
+    wanting = {start.job for start in starts if _wants_port(start, *jobs[start.job][2:])}
     free: Iterator[int] = iter(())
-    if any(needs_port(framework) for _, _, framework in jobs.values()):
+    if wanting:
         used = set(Attempt.objects.filter(ended_at=None).exclude(port=None).values_list("port", flat=True))
         free = iter([port for port in settings.PORTS if port not in used])
     placed = []
     for start in starts:
-        attempt, team, framework = jobs[start.job]
-        port = next(free, None) if needs_port(framework) else None
-        if needs_port(framework) and port is None:
+        attempt, team = jobs[start.job][:2]
+        port = next(free, None) if start.job in wanting else None
+        if start.job in wanting and port is None:
             logger.warning("no port of %s is left: job %s goes on waiting", settings.PORTS, start.job)
             continue
         placed.append(Placed(start, attempt + 1, team, port))
     return placed
+
+
+def _wants_port(start: Start, framework: str, env_check: bool) -> bool:
+    return needs_port(framework) or (env_check and start.shape.workers > 1)

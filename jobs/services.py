@@ -155,6 +155,7 @@ def _running(spec: JobSpec, now: datetime) -> dict[str, Any]:
         "max_restarts": spec.max_restarts if spec.auto_restart else 0,
         "hang_seconds": spec.hang_timeout_seconds if spec.hang_detection else None,
         "hang_action": spec.hang_does if spec.hang_detection else "",
+        "env_check": spec.env_check,
     }
 
 

@@ -54,6 +54,7 @@ class JobSpec:
     flavor: int | None = None
     rdma: bool = False
     framework: str = "single"
+    env_check: bool = False
     auto_restart: bool = False
     max_restarts: int = 1
     hang_detection: bool = False

@@ -30,6 +30,7 @@ def trial_of(spec: JobSpec, pool: PoolFacts | None, name: str) -> JobSpec:
         name=name,
         worker_count=1 if gpus is None else None,
         custom_gpus=None if gpus is None else min(gpus, MOST_GPUS),
+        env_check=False,
         auto_restart=False,
         hang_action=None if spec.hang_action == "restart" else spec.hang_action,
         max_runtime_minutes=min(spec.max_runtime_minutes or MOST_MINUTES, MOST_MINUTES),

@@ -11,8 +11,11 @@ from engines.base import AttemptKey, Engine, EngineError, Launch, Mount, WorkerL
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected, worker_name
 from jobs.models import Attempt, Job, Worker
 from jobs.vault import decrypt
+from runs.env_check.script import check_of
+from runs.env_check.values import Asked
 
 MASTER_ADDR = "127.0.0.1"  # all Workers of the local engine share this machine's network
+PUBLIC_DATA = "/infini-data"
 DEFAULT_SHM_GIB = 1
 
 
@@ -35,7 +38,7 @@ def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: di
     frozen = job.frozen
     mounts = [Mount(m["source"], m["mount_path"], m["read_only"]) for m in frozen["mounts"]]
     if frozen["public_data"]:
-        mounts.append(Mount(frozen["public_data"], "/infini-data", read_only=True))
+        mounts.append(Mount(frozen["public_data"], PUBLIC_DATA, read_only=True))
     shm_gib = frozen["spec"]["shm_gib"] if frozen["spec"] else DEFAULT_SHM_GIB
     page = {v.name: v.value or "" for v in spec.env if not v.private}
     return Launch(
@@ -55,6 +58,22 @@ def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: di
         ),
         private=private,
         stop_grace_s=spec.stop_grace_seconds,
+        check=check_of(asked_of(job, workers[0], len(workers)), port) if job.env_check else None,
+    )
+
+
+def asked_of(job: Job, worker: Worker, workers: int) -> Asked:
+    """What the environment check of a Worker is to find."""
+    frozen = job.frozen
+    mounts = [(mount["mount_path"], mount["read_only"]) for mount in frozen["mounts"]]
+    if frozen["public_data"]:
+        mounts.append((PUBLIC_DATA, True))
+    return Asked(
+        gpus=tuple(worker.gpus),
+        mounts=tuple(mounts),
+        rdma=job.spec_asked.rdma,
+        workers=workers,
+        seconds=settings.ENV_CHECK_SECONDS,
     )
 
 

@@ -95,7 +95,7 @@ class Standing:
             return limit if over else Cut(asked, State.STOPPED, Reason("stopped_by_user"))
         broken, fault = self._broken, self._fault
         if broken is not None and (fault is None or broken.at <= fault.at):
-            return Cut(broken.at, State.FAILED, broken.reason, broken)
+            return Cut(broken.at, State.FAILED, broken.reason, broken, grace_s=0)  # no command ran
         hung = None if self.hang is None else self.hang.cut
         acts = any(look.stopped or look.phase in ALIVE for look in self.looks)
         cuts = (limit if acts else None, hung if acts else None, fault)

@@ -30,6 +30,7 @@ from jobs.vault import InvalidToken
 from pools.services import pool_lock
 from runs.captures import capture_of_itself
 from runs.capturing import take_before_the_end
+from runs.checked import act_on_checks, moved_elsewhere, record_checks, unread_checks
 from runs.deployment import record_begun, record_broken, record_launch, untold_steps
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
@@ -105,7 +106,8 @@ class Sight:
             verdict.running or verdict.step not in ("", job.deploy_step)
         )
         seen = untold_steps(self.attempt, self.looks, len(self.workers))
-        return bool(acts or tells or moves or seen) or any(_news(*pair) for pair in self._pairs())
+        checked = unread_checks(self.workers, self.looks)
+        return bool(acts or tells or moves or seen or checked) or any(_news(*pair) for pair in self._pairs())
 
     def _pairs(self) -> Iterator[tuple[Worker, WorkerLook]]:
         by_rank = {worker.rank: worker for worker in self.workers}
@@ -191,8 +193,11 @@ def _alone(job_id: int) -> Iterator[bool]:
 
 
 def _attend_one(engine: Engine, sight: Sight) -> None:
-    job, attempt, verdict = sight.job, sight.attempt, sight.verdict
+    job, attempt = sight.job, sight.attempt
     sight.record()
+    record_checks(job, sight.workers, sight.looks)
+    act_on_checks(engine, job, attempt, sight.workers, sight.looks)
+    verdict = sight.verdict
     _record_start(attempt, sight)
     if verdict.running or (verdict.end is not None and attempt.started_at is not None):
         _running(job, attempt)  # also a command that ran and ended between two looks
@@ -347,6 +352,8 @@ def _goes_on(job: Job, attempt: Attempt, old: State, verdict: Verdict) -> bool:
         return False
     if verdict.cut is not None and verdict.cut.platform:
         return _left_node(job, attempt, old, verdict.reason)
+    if verdict.end == State.FAILED and moved_elsewhere(job, attempt, old, verdict.reason):
+        return True
     return verdict.restartable and _restarted(job, old, verdict.reason)
 
 

@@ -23,6 +23,7 @@ from jobs.querysets import LARGE_FIELDS
 from jobs.reading import waiting_since
 from jobs.serializers import (
     CountsSerializer,
+    EnvCheckSerializer,
     EstimateSerializer,
     EventSerializer,
     JobEditSerializer,
@@ -194,6 +195,20 @@ class WorkerList(ListView):
         workers = Worker.objects.filter(attempt__job=job, attempt__number=number)
         large = [f"attempt__job__{name}" for name in LARGE_FIELDS]
         return workers.select_related("attempt__job").defer(*large)
+
+
+class EnvCheckList(ListView):
+    """What the environment check has found in the Workers of an attempt, once it has ended there."""
+
+    pagination_class = RankPages
+    serializer_class = EnvCheckSerializer
+    query = {"GET": AttemptParam}
+
+    def get_queryset(self) -> QuerySet[Worker]:
+        job = get_object_or_404(Job.objects.for_user(self.request.user).light(), key=self.kwargs["key"])
+        number = self.asked.get("attempt", job.attempt)
+        workers = Worker.objects.filter(attempt__job=job, attempt__number=number, env_check__isnull=False)
+        return workers.select_related("attempt")
 
 
 class PoolQueue(ListView):

@@ -22,6 +22,7 @@ from teams.pages import plain_id
 Values = MultiValueDict[str, Any]
 NOTED = (  # the fields that have a place for notes beside them
     *("team", "pool", "spec", "worker_count", "custom_gpus", "flavor", "rdma", "image", "framework"),
+    "env_check",
     *("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "hang_action"),
     *("command", "env_text", "env", "public_data", "mounts", "name", "description", "tags"),
     *("priority", "start_policy", "max_queue_minutes", "max_runtime_minutes", "stop_grace_seconds"),

@@ -58,6 +58,7 @@ class JobForm(forms.Form):
         required=False,
         widget=forms.RadioSelect(choices=list(FRAMEWORK_LABELS.items())),
     )
+    env_check = switch(gettext_lazy("Environment check"))
     auto_restart = switch(gettext_lazy("Automatic restart"))
     max_restarts = whole(gettext_lazy("Restarts at most"), 1, limits.MOST_RESTARTS)
     hang_detection = switch(gettext_lazy("Hang detection"))
@@ -222,6 +223,7 @@ class JobForm(forms.Form):
         values = self.cleaned_data
         asked: dict[str, Any] = {"auto_restart": bool(values.get("auto_restart"))}
         asked["hang_detection"] = bool(values.get("hang_detection"))
+        asked["env_check"] = bool(values.get("env_check"))
         under = {
             "auto_restart": ("max_restarts",),
             "hang_detection": ("hang_timeout_seconds", "hang_action"),

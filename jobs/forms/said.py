@@ -33,6 +33,7 @@ def _tolerance(spec: JobSpec) -> str:
     restarts = ngettext("%(n)s restart at most", "%(n)s restarts at most", spec.max_restarts)
     hang = HANG_ACTION_LABELS.get(spec.hang_does, "")
     return _joined(
+        _("environment check") if spec.env_check else "",
         restarts % {"n": spec.max_restarts} if spec.auto_restart else "",
         _("when it hangs: %(action)s") % {"action": hang} if spec.hang_detection else "",
     )

@@ -132,6 +132,7 @@ def asked_values(spec: JobSpec) -> Values:
     """A request as the form's values; switches that are off are not sent at all."""
     switches = {"rdma": spec.rdma, "public_data": spec.public_data, "custom": spec.custom}
     switches |= {"auto_restart": spec.auto_restart, "hang_detection": spec.hang_detection}
+    switches |= {"env_check": spec.env_check}
     return {
         "pool": [spec.pool or ""],
         "spec": [spec.spec or ""],

@@ -3,6 +3,7 @@
 from jobs.serializers.answer import (
     ChangeSerializer,
     CountsSerializer,
+    EnvCheckSerializer,
     EstimateSerializer,
     EventSerializer,
     JobRowSerializer,
@@ -16,6 +17,7 @@ from jobs.serializers.request import JobRequestSerializer
 __all__ = [
     "ChangeSerializer",
     "CountsSerializer",
+    "EnvCheckSerializer",
     "EstimateSerializer",
     "EventSerializer",
     "JobEditSerializer",

@@ -6,6 +6,7 @@ In answers a reference is an object with its id and name; people are told by the
 from __future__ import annotations
 
 import dataclasses
+from datetime import UTC, datetime
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -19,7 +20,15 @@ from jobs.models import Attempt, Job, JobEvent, Worker
 from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, OriginKind, Priority, State
-from jobs.texts import change_text, event_text, finding_text, reason_text
+from jobs.texts import (
+    ITEM_LABELS,
+    VERDICT_LABELS,
+    change_text,
+    event_text,
+    finding_text,
+    found_text,
+    reason_text,
+)
 from jobs.timeline import Step
 from teams.serializers import NamedSerializer
 
@@ -166,7 +175,14 @@ class OriginDetailSerializer(OriginSerializer):
     differences = DifferenceSerializer(many=True)
 
 
-LATER_NAMES = ("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "start_policy")
+LATER_NAMES = (
+    "env_check",
+    "auto_restart",
+    "max_restarts",
+    "hang_detection",
+    "hang_timeout_seconds",
+    "start_policy",
+)
 LATER_FIELDS = {
     field.name: field.default for field in dataclasses.fields(JobSpec) if field.name in LATER_NAMES
 }
@@ -200,6 +216,7 @@ class JobRowSerializer(serializers.Serializer[Job]):
     image = FrozenImageSerializer(source="shown_image")
     framework = serializers.ChoiceField(choices=[str(framework) for framework in Framework])
     public_data = serializers.BooleanField(source="shown_public_data")
+    env_check = serializers.BooleanField(source="shown_env_check")
     auto_restart = serializers.BooleanField(source="shown_auto_restart")
     max_restarts = serializers.IntegerField(source="shown_max_restarts")
     hang_detection = serializers.BooleanField(source="shown_hang_detection")
@@ -325,6 +342,48 @@ class WorkerSerializer(serializers.Serializer[Worker]):
 
     def get_name(self, worker: Worker) -> str:
         return worker_name(worker.attempt.job.key, worker.rank)
+
+
+class CheckItemSerializer(serializers.Serializer[Any]):
+    """One thing that was looked at, with what was measured."""
+
+    item = serializers.ChoiceField(choices=list(ITEM_LABELS))
+    verdict = serializers.ChoiceField(choices=list(VERDICT_LABELS))
+    code = serializers.CharField()
+    data = serializers.DictField()  # type: ignore[assignment]
+    message = serializers.SerializerMethodField()
+
+    def get_message(self, item: dict[str, Any]) -> str:
+        return found_text(item["code"], item["data"])
+
+
+class EnvCheckSerializer(serializers.Serializer[Worker]):
+    """The environment check of one Worker."""
+
+    rank = serializers.IntegerField()
+    attempt = serializers.IntegerField(source="attempt.number")
+    node = serializers.CharField(source="node_name")
+    outcome = serializers.ChoiceField(
+        source="env_check.outcome",
+        choices=["done", "timed_out", "broke_off"],
+        help_text="How its program ended.",
+    )
+    began_at = serializers.SerializerMethodField()
+    ended_at = serializers.SerializerMethodField()
+    items = CheckItemSerializer(many=True, source="env_check.items")
+
+    @extend_schema_field(OpenApiTypes.DATETIME)
+    def get_began_at(self, worker: Worker) -> datetime | None:
+        return _moment(worker, "began_at")
+
+    @extend_schema_field(OpenApiTypes.DATETIME)
+    def get_ended_at(self, worker: Worker) -> datetime | None:
+        return _moment(worker, "ended_at")
+
+
+def _moment(worker: Worker, name: str) -> datetime | None:
+    at = (worker.env_check or {}).get(name)
+    return None if at is None else datetime.fromtimestamp(at, UTC)
 
 
 class EventSerializer(serializers.Serializer[JobEvent]):

@@ -87,6 +87,7 @@ class JobRequestSerializer(StrictSerializer):
     rdma = StrictBooleanField(default=False)
     image = _optional_number()
     framework = CodeField(codes=tuple(map(str, Framework)), default="single")
+    env_check = StrictBooleanField(default=False)
     auto_restart = StrictBooleanField(default=False)
     max_restarts = StrictIntegerField(default=1)
     hang_detection = StrictBooleanField(default=False)

@@ -1,6 +1,7 @@
 """Sentences for codes, in the reader's language. The only place in `jobs` where sentences are made."""
 
 from jobs.texts.alternatives import CHANGES, alternative_text, change_text, shape_text, split_text
+from jobs.texts.env_check import FOUND, ITEM_LABELS, VERDICT_LABELS, found_text
 from jobs.texts.findings import FINDINGS, finding_text, script_finding_text
 from jobs.texts.following import FOLLOWING, following_text, moved_text
 from jobs.texts.origins import not_replaced_text, private_text
@@ -37,14 +38,17 @@ __all__ = [
     "FATES",
     "FINDINGS",
     "FOLLOWING",
+    "FOUND",
     "FRAMEWORK_LABELS",
     "HANG_ACTION_LABELS",
     "INJECTED",
+    "ITEM_LABELS",
     "PHASE_LABELS",
     "PRIORITY_LABELS",
     "REASONS",
     "START_POLICY_LABELS",
     "STEP_LABELS",
+    "VERDICT_LABELS",
     "alternative_text",
     "capacity_text",
     "change_text",
@@ -54,6 +58,7 @@ __all__ = [
     "event_text",
     "finding_text",
     "following_text",
+    "found_text",
     "gpus_text",
     "hang_rule",
     "injected_text",

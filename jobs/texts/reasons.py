@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from jobs.estimate import Estimate
 from jobs.states import DeployStep
+from jobs.texts.env_check import failure_data
 from jobs.texts.filling import filled
 from jobs.texts.filling import gpus_text as gpus_text
 from jobs.texts.findings import FINDINGS
@@ -66,6 +67,9 @@ REASONS = {
     "image_missing": gettext_lazy("Worker %(rank)s could not start: the image %(image)s is not there."),
     "sandbox_failed": gettext_lazy("Worker %(rank)s could not start: the sandbox failed (%(detail)s)."),
     "disk_full": gettext_lazy("Worker %(rank)s was ended: it wrote more than the system disk holds."),
+    "env_check": gettext_lazy(
+        "The environment check failed on node %(node)s (Worker %(rank)s), at %(item)s: %(what)s"
+    ),
     "deploy_timeout": gettext_lazy(
         "It could not be deployed: the step “%(step)s” had not ended after %(seconds)s s."
     ),
@@ -89,6 +93,8 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
         code = "hung_idle"
     if code in ("avoided", "drained", "node_lost"):
         data = {"nodes": names_text(data["nodes"])}
+    if code == "env_check":
+        data = failure_data(data)
     if code == "deploy_timeout":
         data = {"step": STEP_LABELS[DeployStep(data["step"])], "seconds": f"{data['seconds']:g}"}
     if code == "signal":

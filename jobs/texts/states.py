@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 from jobs.models import STATE_LABELS
 from jobs.querysets import MOST_COUNTED
 from jobs.states import DeployStep, Framework, State
+from jobs.texts.env_check import failure_data
 from jobs.texts.filling import filled
 from jobs.texts.reasons import reason_text
 from jobs.texts.steps import STEP_LABELS as STEP_LABELS
@@ -79,6 +80,9 @@ EVENTS = {
     "hang_idle": gettext_lazy("hangs: no output for %(seconds)s s, and idle for %(idle)s s; %(does)s"),
     "stop_requested": gettext_lazy("stop requested"),
     "start_delayed": gettext_lazy("the start is delayed"),
+    "env_check_failed": gettext_lazy(
+        "environment check failed on node %(node)s (Worker %(rank)s), at %(item)s: %(what)s"
+    ),
     "worker_failed": gettext_lazy("Worker %(rank)s failed first; the others are being ended"),
 }
 
@@ -92,6 +96,8 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
         code = "requeued_counted"
     if code == "priority_changed":
         data = {name: PRIORITY_LABELS[data[name]] for name in ("old", "new")}
+    if code == "env_check_failed":
+        data = failure_data(data)
     text = filled(EVENTS, code, data)
     reason, restarts = data.get("reason"), data.get("restarts_used_up")
     if reason:

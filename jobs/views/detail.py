@@ -30,12 +30,13 @@ from jobs.texts import (
     duration_forms,
     finding_text,
 )
+from jobs.views.checks import checks_shown
 from jobs.views.parts import rendered
 from jobs.views.standing import events_shown, jobs_shown, log_rank, standing, workers_shown
 from teams.models import User
 from teams.pages import NOT_CHANGED, address_back, fresh, part, part_or_page, signed_in, wants_part
 
-LIVE_PARTS = ("head", "actions", "trouble", "causes", "timeline", "workers", "events")
+LIVE_PARTS = ("head", "actions", "trouble", "causes", "timeline", "workers", "check", "events")
 
 
 @fresh
@@ -103,7 +104,7 @@ def _question(request: HttpRequest, job: Job) -> HttpResponse:
 
 def _live(job: Job, user: User) -> dict[str, Any]:
     context = standing(job, user)
-    return context | workers_shown(context["attempt"]) | {"events": events_shown(job)}
+    return context | checks_shown(job) | workers_shown(context["attempt"]) | {"events": events_shown(job)}
 
 
 def _rendered(context: dict[str, Any]) -> dict[str, tuple[str, str]]:

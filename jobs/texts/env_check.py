@@ -1,0 +1,72 @@
+"""What an environment check has found, in words, with what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from jobs.texts.filling import filled
+
+ITEM_LABELS = {
+    "gpu": "GPU",
+    "rdma": "RDMA",
+    "storage": pgettext_lazy("environment check", "storage I/O"),
+    "runtime": "PyTorch / CUDA / NCCL",
+    "allreduce": "allreduce",
+}
+VERDICT_LABELS = {
+    "pass": pgettext_lazy("environment check", "passed"),
+    "warn": pgettext_lazy("environment check", "warning"),
+    "fail": pgettext_lazy("environment check", "failed"),
+    "not_applicable": pgettext_lazy("environment check", "not applicable here"),
+}
+FOUND = {
+    "no_python": gettext_lazy("Not checked: the image has no Python."),
+    "timed_out": gettext_lazy("No answer within %(seconds)s s."),
+    "no_answer": gettext_lazy("The check broke off before it."),
+    "not_measured": gettext_lazy("Could not be measured: %(detail)s"),
+    "one_worker": gettext_lazy("There is one Worker only."),
+    "gpu_none": gettext_lazy("This machine has no GPU and no driver."),
+    "gpu_not_queried": gettext_lazy("%(devices)s devices; nvidia-smi is not in the image."),
+    "gpu_lost": gettext_lazy("nvidia-smi: %(detail)s"),
+    "gpu_missing": gettext_lazy("%(seen)s of the Worker's %(wanted)s GPUs are there."),
+    "gpu_memory_errors": gettext_lazy("%(count)s × %(model)s; %(errors)s uncorrected memory errors."),
+    "gpu_seen": "%(count)s × %(model)s",
+    "rdma_missing": gettext_lazy("RDMA was asked for, and there is no device."),
+    "rdma_none": gettext_lazy("There is no RDMA device."),
+    "rdma_down": gettext_lazy("None of %(ports)s ports is active."),
+    "rdma_partly": gettext_lazy("%(active)s of %(ports)s ports are active."),
+    "rdma_active": gettext_lazy("%(active)s of %(ports)s ports are active, %(rate)s."),
+    "no_mounts": gettext_lazy("Nothing is mounted."),
+    "storage_broken": gettext_lazy("%(path)s: %(detail)s"),
+    "storage_failed": gettext_lazy("%(path)s: %(step)s failed with %(error)s."),
+    "storage_differs": gettext_lazy("%(path)s: what was read is not what was written."),
+    "storage_read": gettext_lazy("%(path)s: %(entries)s entries listed, %(bytes)s bytes read."),
+    "storage_nearly_full": gettext_lazy(
+        "%(path)s: only %(mib)s MiB are free; write %(write)s MB/s, read %(read)s MB/s."
+    ),
+    "storage_written": gettext_lazy("%(path)s: write %(write)s MB/s, read %(read)s MB/s."),
+    "torch_none": gettext_lazy("PyTorch is not in the image."),
+    "torch_broken": gettext_lazy("PyTorch cannot be loaded: %(detail)s"),
+    "torch_no_cuda": gettext_lazy("PyTorch %(torch)s with CUDA %(cuda)s does not reach the GPUs."),
+    "torch_cpu": gettext_lazy("PyTorch %(torch)s without a GPU that it could use; CUDA %(cuda)s."),
+    "torch_cuda": gettext_lazy("PyTorch %(torch)s, CUDA %(cuda)s, NCCL %(nccl)s, %(devices)s GPUs."),
+    "allreduce_wrong": gettext_lazy("The sum over %(workers)s Workers is wrong."),
+    "allreduce_right": gettext_lazy("The sum over %(workers)s Workers is right, %(seconds)s s."),
+}
+
+
+def found_text(code: str, data: Mapping[str, Any]) -> str:
+    """What was found of one item."""
+    shown = {name: f"{value:g}" if isinstance(value, float) else value for name, value in data.items()}
+    if code in ("timed_out", "no_answer") and "path" in data:
+        return f"{data['path']}: {filled(FOUND, code, shown)}"
+    return filled(FOUND, code, shown)
+
+
+def failure_data(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of a failed check, in words."""
+    what = found_text(data["found"], data["data"])
+    return {**data, "item": str(ITEM_LABELS.get(data["item"], data["item"])), "what": what}

@@ -1,0 +1,245 @@
+"""Measures the environment of a Worker from inside. It judges nothing: each line it prints is a measurement.
+
+It is sent into the Worker as text, so it needs nothing but Python 3.6 and its standard library.
+"""
+
+import array
+import errno
+import glob
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from typing import Any, Callable, Dict  # noqa: UP035
+
+Told = Dict[str, Any]  # noqa: UP006
+
+BLOCK = 2**20
+BLOCKS = 16  # MiB that are written to each mount
+DOUBLES = 2**15  # of the vector that goes round
+QUERY = "--query-gpu=index,name,memory.total,ecc.errors.uncorrected.volatile.total"
+TORCH = """
+import json, torch
+told = {"torch": torch.__version__, "cuda": torch.version.cuda, "available": torch.cuda.is_available()}
+told["devices"] = torch.cuda.device_count()
+try:
+    told["nccl"] = ".".join(map(str, torch.cuda.nccl.version())) if torch.version.cuda else None
+except Exception:
+    told["nccl"] = None
+print(json.dumps(told))
+"""
+
+
+def asked(name: str) -> str:
+    return os.environ["TRAINYARD_CHECK_" + name]
+
+
+def output_of(command: list[str], seconds: float) -> tuple[int, list[str]]:
+    """Exit status and the lines that a program prints; -1 if it does not end."""
+    try:
+        pipe, null = subprocess.PIPE, subprocess.DEVNULL
+        run = subprocess.run(command, stdout=pipe, stderr=subprocess.STDOUT, stdin=null, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return -1, []
+    lines = run.stdout.decode("utf-8", "replace").splitlines()
+    return run.returncode, [line[:300] for line in lines if line.strip()][-64:]
+
+
+def has_driver() -> bool:
+    return os.path.exists("/proc/driver/nvidia") or os.path.exists("/dev/nvidiactl")
+
+
+def gpu() -> Told:
+    told: Told = {"driver": has_driver(), "devices": len(glob.glob("/dev/nvidia[0-9]*")), "status": None}
+    tool = shutil.which("nvidia-smi")
+    if tool:
+        told["status"], told["lines"] = output_of([tool, QUERY, "--format=csv,noheader,nounits"], 60)
+    return told
+
+
+def read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read(200).strip()
+    except OSError:
+        return ""
+
+
+def rdma() -> Told:
+    ports = []
+    for port in sorted(glob.glob("/sys/class/infiniband/*/ports/*"))[:64]:
+        parts = port.split("/")
+        told = {name: read(port + "/" + name) for name in ("state", "phys_state", "rate")}
+        ports.append(dict(told, name=parts[4] + "/" + parts[6]))
+    return {"ports": ports, "driver": has_driver()}
+
+
+def mount_written(path: str) -> Told:
+    """Bytes that nobody else sees: the file has no name any more when they are written."""
+    data = os.urandom(BLOCK)
+    name = os.path.join(path, ".trainyard-env-check-" + os.urandom(8).hex())
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    step = "create"
+    try:
+        fd = os.open(name, flags, 0o600)
+        try:
+            os.unlink(name)
+            step, began = "write", time.monotonic()
+            for _ in range(BLOCKS):
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(fd, view) :]
+            step = "fsync"
+            os.fsync(fd)
+            wrote = time.monotonic() - began
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            step, began = "read", time.monotonic()
+            os.lseek(fd, 0, os.SEEK_SET)
+            same = all(read_block(fd) == data for _ in range(BLOCKS))
+            took = time.monotonic() - began
+        finally:
+            os.close(fd)
+    except OSError as error:
+        return {"step": step, "error": errno.errorcode.get(error.errno or 0, str(error.errno))}
+    sizes = os.statvfs(path)
+    free = sizes.f_bavail * sizes.f_frsize
+    return {"same": same, "write": speed(wrote), "read": speed(took), "free": free}
+
+
+def read_block(fd: int) -> bytes:
+    data = b""
+    while len(data) < BLOCK:
+        more = os.read(fd, BLOCK - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def speed(seconds: float) -> float:
+    return round(BLOCKS * BLOCK / 1e6 / max(seconds, 1e-6), 1)
+
+
+def mount_read(path: str) -> Told:
+    """Lists the folder and reads the beginning of one file, which is thrown away."""
+    step = "list"
+    try:
+        seen, file = 0, None
+        with os.scandir(path) as entries:
+            for entry in entries:
+                seen += 1
+                if file is None and entry.is_file(follow_symlinks=False):
+                    file = entry.path
+                if seen >= 1000:
+                    break
+        step, size = "read", 0
+        if file is not None:
+            fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                size = len(os.read(fd, 65536))
+            finally:
+                os.close(fd)
+    except OSError as error:
+        return {"step": step, "error": errno.errorcode.get(error.errno or 0, str(error.errno))}
+    return {"entries": seen, "bytes": size}
+
+
+def runtime() -> Told:
+    python = shutil.which("python3") or shutil.which("python") or sys.executable
+    status, lines = output_of([python, "-c", TORCH], 120)
+    if status == 0 and lines and lines[-1].startswith("{"):
+        told: Told = json.loads(lines[-1])
+        return told
+    last = lines[-1] if lines else ""
+    missing = "No module named 'torch'" in last
+    return {"torch": None, "error": "" if missing else (last or f"status {status}")}
+
+
+def listening(addresses: list[str], rank: int, port: int) -> socket.socket:
+    """Before anything else, so that no neighbour comes too early."""
+    server = socket.socket()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind((addresses[rank], port))
+    server.listen(4)
+    return server
+
+
+def allreduce(server: socket.socket, addresses: list[str], rank: int, port: int, until: float) -> Told:
+    """A vector goes round the ring: each adds its own, and then each gets the sum."""
+    began = time.monotonic()
+    size = len(addresses)
+    following = connected((addresses[(rank + 1) % size], port), until)
+    server.settimeout(max(until - time.monotonic(), 0.1))
+    before = server.accept()[0]
+    for one in (following, before):
+        one.settimeout(max(until - time.monotonic(), 0.1))
+    vector = array.array("d", [float(rank + 1)]) * DOUBLES
+    if rank:
+        vector = array.array("d", map(float.__add__, vector, received(before)))
+    following.sendall(vector.tobytes())
+    vector = received(before)
+    if rank + 1 < size:
+        following.sendall(vector.tobytes())
+    following.close()  # who has asked for the connection ends it: so the port is free at once
+    while before.recv(4096):
+        pass
+    before.close()
+    server.close()
+    right = vector == array.array("d", [size * (size + 1) / 2.0]) * DOUBLES
+    return {"right": right, "took": round(time.monotonic() - began, 3)}
+
+
+def connected(address: tuple[str, int], until: float) -> socket.socket:
+    while True:
+        try:
+            return socket.create_connection(address, 1)
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
+def received(connection: socket.socket) -> "array.array[float]":
+    data = b""
+    while len(data) < 8 * DOUBLES:
+        more = connection.recv(2**20)
+        if not more:
+            raise OSError("a neighbour has gone")
+        data += more
+    vector = array.array("d")
+    vector.frombytes(data)
+    return vector
+
+
+def tell(item: str, measure: Callable[..., Told], *args: Any, **more: Any) -> None:
+    began = time.monotonic()
+    try:
+        told = measure(*args)
+    except Exception as error:
+        told = {"failed": f"{type(error).__name__}: {error}"[:300]}
+    print(json.dumps(dict(told, item=item, seconds=round(time.monotonic() - began, 2), **more)), flush=True)
+
+
+def main() -> None:
+    until = time.monotonic() + float(asked("SECONDS"))
+    addresses, rank, port = asked("ADDRESSES").split(","), int(asked("RANK")), int(asked("PORT") or 0)
+    server = None
+    if len(addresses) > 1 and port:
+        try:
+            server = listening(addresses, rank, port)
+        except OSError as error:
+            print(json.dumps({"item": "allreduce", "failed": f"listen: {error}"}), flush=True)
+    tell("gpu", gpu)
+    tell("rdma", rdma)
+    for path, read_only in json.loads(asked("MOUNTS")):
+        tell("storage", mount_read if read_only else mount_written, path, path=path)
+    tell("runtime", runtime)
+    if server is not None:
+        tell("allreduce", allreduce, server, addresses, rank, port, until)
+
+
+if __name__ == "__main__":
+    main()

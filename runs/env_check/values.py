@@ -1,0 +1,237 @@
+"""What the measurements of an environment check mean. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from engines.base import CheckLook
+
+ITEMS = ("gpu", "rdma", "storage", "runtime", "allreduce")
+FULL = 0.5 * 2**30  # bytes: less room than this is worth a warning
+MOST_DETAIL = 200
+Measured = Mapping[str, Any]
+
+
+class Verdict(StrEnum):
+    PASS = "pass"  # noqa: S105
+    WARN = "warn"
+    FAIL = "fail"
+    NOT_APPLICABLE = "not_applicable"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a Worker is to have: GPUs by their indices, mounts with whether they are read-only."""
+
+    gpus: tuple[int, ...]
+    mounts: tuple[tuple[str, bool], ...] = ()
+    rdma: bool = False
+    workers: int = 1
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that was looked at: a verdict, a code for the sentence, and what was measured."""
+
+    item: str
+    verdict: Verdict
+    code: str
+    data: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"data": dict(self.data)}
+
+
+def judged(look: CheckLook, asked: Asked) -> tuple[Item, ...]:
+    """The items in the order in which they are looked at. What gave no answer has failed."""
+    said = _said(look.text)
+    if "no_python" in said:
+        return tuple(Item(item, Verdict.WARN, "no_python", {}) for item in _wanted(asked))
+    items: list[Item] = []
+    for item in ITEMS:
+        told = said.get(item, [])
+        if item == "storage":
+            items += _storage(told, asked, look)
+        elif item == "allreduce" and asked.workers == 1:
+            items.append(Item(item, Verdict.NOT_APPLICABLE, "one_worker", {}))
+        elif not told:
+            items.append(_silent(item, look, asked))
+        elif "failed" in told[0]:
+            verdict = Verdict.WARN if item == "runtime" else Verdict.FAIL
+            items.append(Item(item, verdict, "not_measured", {"detail": _detail(told[0]["failed"])}))
+        else:
+            items.append(_JUDGES[item](told[0], asked, said))
+    return tuple(items)
+
+
+def _wanted(asked: Asked) -> list[str]:
+    return [item for item in ITEMS if item != "allreduce" or asked.workers > 1]
+
+
+def _said(text: str) -> dict[str, list[Measured]]:
+    """The measurements by their items; other lines are somebody else's words."""
+    said: dict[str, list[Measured]] = {}
+    for line in text.splitlines():
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(told, dict) and isinstance(told.get("item"), str):
+            said.setdefault(told["item"], []).append(told)
+    return said
+
+
+def _silent(item: str, look: CheckLook, asked: Asked, **data: Any) -> Item:
+    if look.outcome == "timed_out":
+        return Item(item, Verdict.FAIL, "timed_out", {**data, "seconds": asked.seconds})
+    return Item(item, Verdict.FAIL, "no_answer", data)
+
+
+def _detail(text: Any) -> str:
+    return str(text)[:MOST_DETAIL]
+
+
+def _gpu(told: Measured, asked: Asked, _said: Mapping[str, list[Measured]]) -> Item:
+    present = bool(told.get("driver")) or bool(told.get("devices"))
+    status, lines = told.get("status"), [str(line) for line in told.get("lines") or ()]
+    if status is None:
+        if not present:
+            return Item("gpu", Verdict.NOT_APPLICABLE, "gpu_none", {})
+        if told.get("devices", 0) < len(asked.gpus):
+            return _missing(len(asked.gpus), int(told.get("devices", 0)))
+        return Item("gpu", Verdict.WARN, "gpu_not_queried", {"devices": told.get("devices")})
+    if status != 0:
+        detail = lines[-1] if lines else f"nvidia-smi: {status}"
+        return Item("gpu", Verdict.FAIL, "gpu_lost", {"detail": _detail(detail)})
+    rows = [[word.strip() for word in line.split(",")] for line in lines]
+    mine = [row for row in rows if row[0].isdecimal() and int(row[0]) in asked.gpus]
+    lost = [row for row in mine if "lost" in " ".join(row).lower() or "ERR!" in row]
+    if lost:
+        return Item("gpu", Verdict.FAIL, "gpu_lost", {"detail": _detail(", ".join(lost[0]))})
+    if len(mine) < len(asked.gpus):
+        return _missing(len(asked.gpus), len(mine))
+    return _healthy(mine)
+
+
+def _missing(wanted: int, seen: int) -> Item:
+    return Item("gpu", Verdict.FAIL, "gpu_missing", {"wanted": wanted, "seen": seen})
+
+
+def _healthy(rows: Sequence[Sequence[str]]) -> Item:
+    data = {"count": len(rows), "model": _detail(rows[0][1]) if rows and len(rows[0]) > 1 else ""}
+    errors = sum(int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal())
+    if errors:
+        return Item("gpu", Verdict.WARN, "gpu_memory_errors", {**data, "errors": errors})
+    return Item("gpu", Verdict.PASS, "gpu_seen", data)
+
+
+def _rdma(told: Measured, asked: Asked, said: Mapping[str, list[Measured]]) -> Item:
+    ports = [port for port in told.get("ports") or () if isinstance(port, dict)]
+    if not ports:
+        if asked.rdma and told.get("driver"):
+            return Item("rdma", Verdict.FAIL, "rdma_missing", {})
+        return Item("rdma", Verdict.NOT_APPLICABLE, "rdma_none", {})
+    active = [port for port in ports if "ACTIVE" in str(port.get("state"))]
+    data = {"active": len(active), "ports": len(ports)}
+    if not active and asked.rdma:
+        return Item("rdma", Verdict.FAIL, "rdma_down", data)
+    if len(active) < len(ports):
+        return Item("rdma", Verdict.WARN, "rdma_partly", data)
+    return Item("rdma", Verdict.PASS, "rdma_active", {**data, "rate": _detail(active[0].get("rate", ""))})
+
+
+def _storage(told: Sequence[Measured], asked: Asked, look: CheckLook) -> Iterator[Item]:
+    if not asked.mounts:
+        yield Item("storage", Verdict.NOT_APPLICABLE, "no_mounts", {})
+    by_path = {one.get("path"): one for one in told}
+    for path, read_only in asked.mounts:
+        found = by_path.get(path)
+        if found is None:
+            yield _silent("storage", look, asked, path=path)
+        elif "failed" in found:
+            yield Item(
+                "storage", Verdict.FAIL, "storage_broken", {"path": path, "detail": _detail(found["failed"])}
+            )
+        else:
+            yield _mount(path, read_only, found)
+
+
+def _mount(path: str, read_only: bool, found: Measured) -> Item:
+    data: dict[str, Any]
+    if "error" in found:
+        data = {"path": path, "step": _detail(found.get("step")), "error": _detail(found["error"])}
+        return Item("storage", Verdict.FAIL, "storage_failed", data)
+    if read_only:
+        data = {"path": path, "entries": found.get("entries"), "bytes": found.get("bytes")}
+        return Item("storage", Verdict.PASS, "storage_read", data)
+    if found.get("same") is not True:
+        return Item("storage", Verdict.FAIL, "storage_differs", {"path": path})
+    data = {"path": path, "write": found.get("write"), "read": found.get("read")}
+    if found.get("free", FULL) < FULL:
+        return Item(
+            "storage", Verdict.WARN, "storage_nearly_full", {**data, "mib": int(found["free"] / 2**20)}
+        )
+    return Item("storage", Verdict.PASS, "storage_written", data)
+
+
+def _runtime(told: Measured, asked: Asked, said: Mapping[str, list[Measured]]) -> Item:
+    if not told.get("torch"):
+        if told.get("error"):
+            return Item("runtime", Verdict.WARN, "torch_broken", {"detail": _detail(told["error"])})
+        return Item("runtime", Verdict.NOT_APPLICABLE, "torch_none", {})
+    data = {name: _detail(told.get(name) or "–") for name in ("torch", "cuda", "nccl")}
+    if told.get("available"):
+        return Item("runtime", Verdict.PASS, "torch_cuda", {**data, "devices": told.get("devices")})
+    gpu = _gpu(said["gpu"][0], asked, said) if said.get("gpu") and "failed" not in said["gpu"][0] else None
+    works = gpu is not None and gpu.verdict in (Verdict.PASS, Verdict.WARN)
+    if told.get("cuda") and works:
+        return Item("runtime", Verdict.FAIL, "torch_no_cuda", data)
+    return Item("runtime", Verdict.WARN, "torch_cpu", data)
+
+
+def _allreduce(told: Measured, asked: Asked, _said: Mapping[str, list[Measured]]) -> Item:
+    data = {"workers": asked.workers, "seconds": told.get("took")}
+    if told.get("right") is not True:
+        return Item("allreduce", Verdict.FAIL, "allreduce_wrong", {"workers": asked.workers})
+    return Item("allreduce", Verdict.PASS, "allreduce_right", data)
+
+
+_JUDGES = {"gpu": _gpu, "rdma": _rdma, "runtime": _runtime, "allreduce": _allreduce}
+
+
+def report_of(look: CheckLook, asked: Asked) -> dict[str, Any]:
+    """What is kept of the check of a Worker."""
+    told = {"outcome": look.outcome, "began_at": look.began_at, "ended_at": look.ended_at}
+    return {**told, "items": [item.as_json() for item in judged(look, asked)]}
+
+
+def items_of(report: Mapping[str, Any]) -> tuple[Item, ...]:
+    """The items of what was kept."""
+    return tuple(
+        Item(i["item"], Verdict(i["verdict"]), i["code"], i["data"]) for i in report.get("items", ())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A Worker whose check has failed, and by what."""
+
+    rank: int
+    item: Item
+
+
+def culprits(reports: Mapping[int, Sequence[Item]]) -> tuple[Culprit, ...]:
+    """The Workers that failed, the one to name first. Where one fails by itself, others fail to exchange
+    data with it: those are not to blame."""
+    items = [(rank, item) for rank in sorted(reports) for item in reports[rank]]
+    failed = [Culprit(rank, item) for rank, item in items if item.verdict is Verdict.FAIL]
+    alone = [culprit for culprit in failed if culprit.item.item != "allreduce"]
+    first: dict[int, Culprit] = {}
+    for culprit in alone or failed:
+        first.setdefault(culprit.rank, culprit)
+    return tuple(first.values())

@@ -1,0 +1,129 @@
+"""The environment check with real processes: passes, real failures, and what follows from them."""
+
+import json
+import os
+import time
+
+import pytest
+
+from jobs.models import Attempt, Worker
+from jobs.scheduling import queue_tick
+from jobs.spec import EnvVar, MountSpec
+from pools.models import Hold
+from runs import watching
+from tests.factories import make_volume
+from tests.runs.test_real_runs import runs  # noqa: F401
+
+pytestmark = pytest.mark.django_db
+SMI = """#!/bin/bash
+{when} && {{ echo "Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost."; exit 15; }}
+for i in 0 1 2 3 4 5 6 7; do echo "$i, Fake A800, 81920, 0"; done
+"""
+
+
+class Mounted:
+    """A job with one volume, on which a stand-in for `nvidia-smi` may lie."""
+
+    def __init__(self, runs):  # noqa: F811
+        self.runs = runs
+        team = runs.user.memberships.get().team
+        self.volume = make_volume(runs.pool.zone, team)
+        self.path = f"/mnt/t-{os.urandom(4).hex()}"
+
+    def smi(self, when):
+        tool = f"{self.volume.path}/nvidia-smi"
+        with open(tool, "w") as file:
+            file.write(SMI.format(when=when))
+        os.chmod(tool, 0o755)
+
+    def make(self, command="echo ran", **fields):
+        env = [EnvVar("PATH", f"{self.path}:/usr/local/bin:/usr/bin:/bin")]
+        fields = {"workers": 2, "gpus": 4, "env": env} | fields
+        mounts = [MountSpec(self.volume.pk, self.path)]
+        return self.runs.make(command, env_check=True, mounts=mounts, **fields)
+
+
+@pytest.fixture
+def mounted(runs):  # noqa: F811
+    return Mounted(runs)
+
+
+def items(worker):
+    return {item["item"]: item for item in worker.env_check["items"]}
+
+
+def test_what_passes_runs_and_the_time_is_not_running_time(mounted):
+    job = mounted.runs.ended(mounted.make("echo ran"))
+    assert (job.state, job.exit_code, job.attempt) == ("succeeded", 0, 1)
+    for worker in Worker.objects.all():
+        found = items(worker)
+        assert found["storage"]["verdict"] == "pass"
+        assert found["storage"]["data"]["write"] > 0
+        assert (found["allreduce"]["verdict"], found["allreduce"]["data"]["workers"]) == ("pass", 2)
+        assert found["rdma"]["verdict"] != "pass" or os.path.exists("/sys/class/infiniband")
+        assert (
+            found["gpu"]["verdict"] == "pass" if os.path.exists("/proc/driver/nvidia") else "not_applicable"
+        )
+        assert worker.started_at.timestamp() >= worker.env_check["ended_at"]
+    assert os.listdir(mounted.volume.path) == []
+    begun = Attempt.objects.get().deployment["begun"]
+    assert job.started_at.timestamp() > begun["env_check"] >= begun["pull_image"]
+    assert mounted.runs.log(job) == "ran\n"
+
+
+def test_a_node_that_fails_is_left_and_the_command_never_ran_there(mounted):
+    mounted.smi('[ "$TRAINYARD_ATTEMPT" = 1 ]')
+    job = mounted.runs.ended(mounted.make("echo ran", workers=1, gpus=8))
+    assert (job.state, job.attempt, job.restarts) == ("succeeded", 2, 0)
+    first, second = Worker.objects.order_by("attempt__number")
+    assert first.node_id != second.node_id
+    assert (first.started_at, mounted.runs.log(job, 1)) == (None, "")
+    assert mounted.runs.log(job, 2) == "ran\n"
+    told = job.events.get(code="env_check_failed").data
+    assert (told["node"], told["item"], told["found"]) == (first.node_name, "gpu", "gpu_lost")
+    assert "GPU is lost" in told["data"]["detail"]
+    assert items(second)["gpu"]["code"] == "gpu_seen"
+    assert mounted.runs.codes(job).count("running") == 1
+    assert not Hold.objects.exists()
+
+
+def test_who_fails_on_other_nodes_too_has_failed(mounted):
+    mounted.smi("true")
+    job = mounted.runs.ended(mounted.make(workers=1, gpus=8, auto_restart=True, max_restarts=3))
+    assert (job.state, job.reason["code"], job.exit_code) == ("failed", "env_check", None)
+    assert (job.attempt, job.restarts, job.started_at) == (2, 0, None)
+    assert len(set(Worker.objects.values_list("node", flat=True))) == 2
+    codes = mounted.runs.codes(job)
+    assert "running" not in codes
+    assert codes.count("env_check_failed") == 2
+    assert not Hold.objects.exists()
+
+
+def test_a_check_that_hangs_is_ended(mounted, settings):
+    settings.ENV_CHECK_SECONDS = 1.0
+    mounted.smi("sleep 600")
+    job = mounted.runs.ended(mounted.make(workers=1))
+    assert job.reason["code"] == "env_check"
+    assert job.reason["data"]["item"] == "gpu"
+    assert (job.reason["data"]["found"], job.reason["data"]["data"]) == ("timed_out", {"seconds": 1.0})
+
+
+def test_without_the_check_there_is_none(mounted):
+    job = mounted.runs.ended(mounted.runs.make("true"))
+    assert "env_check" not in Attempt.objects.get(job=job).deployment["begun"]
+    assert Worker.objects.get().env_check is None
+
+
+def test_a_console_that_is_away_meanwhile(mounted):
+    job = mounted.make("echo ran", workers=1)
+    queue_tick()
+    watching.attend()
+    folder = mounted.runs.folder / job.key / "1" / "0"
+    patience = time.monotonic() + 30
+    while not (folder / "check.json").exists():
+        assert time.monotonic() < patience
+        time.sleep(0.05)
+    assert json.loads((folder / "check.json").read_text())["outcome"] == "done"
+    assert not (folder / "started").exists()
+    job.refresh_from_db()
+    assert mounted.runs.ended(job).state == "succeeded"

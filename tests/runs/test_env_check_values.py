@@ -1,0 +1,174 @@
+"""What measurements of an environment check mean, and who is to blame."""
+
+import json
+
+import pytest
+
+from engines.base import CheckLook
+from jobs.texts import FOUND, ITEM_LABELS, VERDICT_LABELS, found_text
+from runs.env_check.values import ITEMS, Asked, Item, Verdict, culprits, items_of, judged, report_of
+
+NO_GPU = {"item": "gpu", "driver": False, "devices": 0, "status": None}
+NO_RDMA = {"item": "rdma", "ports": [], "driver": False}
+NO_TORCH = {"item": "runtime", "torch": None, "error": ""}
+SUM = {"item": "allreduce", "right": True, "took": 0.1}
+ROW = "0, A800, 81920, 0"
+UP = {"name": "mlx5_0/1", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "200 Gb/sec"}
+DOWN = {**UP, "state": "1: DOWN"}
+WROTE = {"item": "storage", "path": "/d", "same": True, "write": 9.0, "read": 9.0, "free": 2**40}
+CUDA = {"torch": "2.9", "cuda": "13.0", "nccl": "2.28", "devices": 1}
+
+
+def smi(*lines, status=0):
+    return {"item": "gpu", "driver": True, "devices": 8, "status": status, "lines": list(lines)}
+
+
+def look(*measured, outcome="done"):
+    return CheckLook(outcome, "".join(json.dumps(one) + "\n" for one in measured), 1.0, 2.0)
+
+
+def found(*measured, outcome="done", **asked):
+    given = {"gpus": (0,), "mounts": (), "rdma": False, "workers": 1, "seconds": 60.0} | asked
+    return judged(look(*measured, outcome=outcome), Asked(**given))
+
+
+def of(item, *measured, **asked):
+    others = [
+        one for one in (NO_GPU, NO_RDMA, NO_TORCH, SUM) if one["item"] not in {m["item"] for m in measured}
+    ]
+    items = [one for one in found(*measured, *others, **asked) if one.item == item]
+    assert len(items) == 1
+    return str(items[0].verdict), items[0].code
+
+
+@pytest.mark.parametrize(
+    ("measured", "asked", "answer"),
+    [
+        (NO_GPU, {}, ("not_applicable", "gpu_none")),
+        ({**NO_GPU, "driver": True}, {}, ("fail", "gpu_missing")),
+        ({**NO_GPU, "driver": True, "devices": 1}, {}, ("warn", "gpu_not_queried")),
+        (smi(ROW), {}, ("pass", "gpu_seen")),
+        (smi(ROW), {"gpus": (0, 1)}, ("fail", "gpu_missing")),
+        (smi(ROW), {"gpus": (1,)}, ("fail", "gpu_missing")),
+        (smi("0, A800, 81920, 3"), {}, ("warn", "gpu_memory_errors")),
+        (smi("0, A800, 81920, [N/A]"), {}, ("pass", "gpu_seen")),
+        (smi("0, [GPU is lost], [GPU is lost], 0"), {}, ("fail", "gpu_lost")),
+        (smi(ROW, "1, [GPU is lost], x, 0"), {}, ("pass", "gpu_seen")),  # not this Worker's
+        (smi("Unable to determine the device handle: GPU is lost.", status=15), {}, ("fail", "gpu_lost")),
+        (smi(status=-1), {}, ("fail", "gpu_lost")),
+        (smi(), {}, ("fail", "gpu_missing")),
+        ({"item": "gpu", "failed": "OSError: x"}, {}, ("fail", "not_measured")),
+        (NO_RDMA, {}, ("not_applicable", "rdma_none")),
+        (NO_RDMA, {"rdma": True}, ("not_applicable", "rdma_none")),  # a pool that only counts
+        ({**NO_RDMA, "driver": True}, {"rdma": True}, ("fail", "rdma_missing")),
+        ({**NO_RDMA, "ports": [UP]}, {"rdma": True}, ("pass", "rdma_active")),
+        ({**NO_RDMA, "ports": [UP, DOWN]}, {"rdma": True}, ("warn", "rdma_partly")),
+        ({**NO_RDMA, "ports": [DOWN]}, {"rdma": True}, ("fail", "rdma_down")),
+        ({**NO_RDMA, "ports": [DOWN]}, {}, ("warn", "rdma_partly")),
+        (NO_TORCH, {}, ("not_applicable", "torch_none")),
+        ({**NO_TORCH, "error": "ImportError: x"}, {}, ("warn", "torch_broken")),
+        ({"item": "runtime", **CUDA, "available": True}, {}, ("pass", "torch_cuda")),
+        ({"item": "runtime", **CUDA, "available": False}, {}, ("warn", "torch_cpu")),  # there is no GPU
+        (SUM, {}, ("not_applicable", "one_worker")),
+        (SUM, {"workers": 2}, ("pass", "allreduce_right")),
+        ({**SUM, "right": False}, {"workers": 2}, ("fail", "allreduce_wrong")),
+        ({"item": "allreduce", "failed": "timeout"}, {"workers": 2}, ("fail", "not_measured")),
+    ],
+)
+def test_each_item(measured, asked, answer):
+    assert of(measured["item"], measured, **asked) == answer
+
+
+def test_torch_that_does_not_reach_gpus_that_are_there():
+    told = {"item": "runtime", **CUDA, "available": False}
+    assert of("runtime", told, smi(ROW)) == ("fail", "torch_no_cuda")
+    assert of("runtime", {**told, "cuda": None}, smi(ROW)) == ("warn", "torch_cpu")
+
+
+@pytest.mark.parametrize(
+    ("read_only", "measured", "answer"),
+    [
+        (False, WROTE, ("pass", "storage_written")),
+        (False, {**WROTE, "same": False}, ("fail", "storage_differs")),
+        (False, {**WROTE, "free": 2**20}, ("warn", "storage_nearly_full")),
+        (
+            False,
+            {"item": "storage", "path": "/d", "step": "fsync", "error": "EIO"},
+            ("fail", "storage_failed"),
+        ),
+        (False, {"item": "storage", "path": "/d", "failed": "x"}, ("fail", "storage_broken")),
+        (True, {"item": "storage", "path": "/d", "entries": 0, "bytes": 0}, ("pass", "storage_read")),
+        (
+            True,
+            {"item": "storage", "path": "/d", "step": "list", "error": "ESTALE"},
+            ("fail", "storage_failed"),
+        ),
+        (False, {"item": "storage", "path": "/other"}, ("fail", "no_answer")),
+    ],
+)
+def test_mounts(read_only, measured, answer):
+    assert of("storage", measured, mounts=(("/d", read_only),)) == answer
+
+
+def test_silence_is_never_a_pass():
+    for outcome, code in (("timed_out", "timed_out"), ("broke_off", "no_answer"), ("done", "no_answer")):
+        items = found(NO_GPU, outcome=outcome, workers=2, mounts=(("/d", False),))
+        assert [str(one.verdict) for one in items] == ["not_applicable"] + ["fail"] * 4
+        assert {one.code for one in items[1:]} == {code}
+    for text in ("", "{", "[1]\nnull\n", '{"item": 3}\n', "x" * 10_000):
+        items = judged(CheckLook("done", text), Asked((0,)))
+        assert {str(one.verdict) for one in items} == {"fail", "not_applicable"}
+        assert [one.code for one in items if one.verdict == "not_applicable"] == ["no_mounts", "one_worker"]
+
+
+def test_without_python_nothing_is_said_to_be_well():
+    items = found({"item": "no_python"}, workers=2)
+    assert [one.item for one in items] == list(ITEMS)
+    assert {str(one.verdict) for one in items} == {"warn"}
+
+
+def failed(item, code="x"):
+    return Item(item, Verdict.FAIL, code, {})
+
+
+@pytest.mark.parametrize(
+    ("reports", "ranks", "item"),
+    [
+        ({0: [failed("allreduce")], 1: [failed("gpu"), failed("allreduce")]}, (1,), "gpu"),
+        ({0: [failed("allreduce")], 1: [failed("allreduce")]}, (0, 1), "allreduce"),
+        ({0: [failed("storage")], 1: [failed("gpu")]}, (0, 1), "storage"),
+        ({0: [Item("gpu", Verdict.WARN, "x", {})], 1: []}, (), None),
+    ],
+)
+def test_who_is_to_blame(reports, ranks, item):
+    blamed = culprits(reports)
+    assert tuple(one.rank for one in blamed) == ranks
+    assert (blamed[0].item.item if blamed else None) == item
+
+
+def test_what_is_kept_can_be_read_again():
+    kept = report_of(look(NO_GPU, smi(ROW)), Asked((0,)))
+    assert json.loads(json.dumps(kept)) == kept
+    assert items_of(kept) == judged(look(NO_GPU, smi(ROW)), Asked((0,)))
+
+
+def test_every_code_has_its_sentence():
+    measured = [
+        NO_GPU,
+        {**NO_RDMA, "ports": [UP]},
+        WROTE,
+        {"item": "runtime", **CUDA, "available": True},
+        SUM,
+    ]
+    items = [
+        *found(*measured, workers=2, mounts=(("/d", False), ("/e", True))),
+        *found(outcome="timed_out", mounts=(("/d", False),), workers=2),
+        *found(smi("0, A, 1, 5"), {**NO_RDMA, "ports": [DOWN]}, NO_TORCH, rdma=True),
+    ]
+    for one in items:
+        text = found_text(one.code, one.data)
+        assert text != one.code
+        assert "%(" not in text
+    assert set(ITEM_LABELS) == set(ITEMS)
+    assert set(VERDICT_LABELS) == set(Verdict)
+    assert {one.code for one in items} < set(FOUND)
