@@ -36,7 +36,8 @@ class WorkerLaunch:
     """What differs between the Workers of an attempt.
 
     `env` holds the page's plain variables and the injected ones; the engine puts its base
-    variables (PATH, HOME …) below them and `Launch.private` between base and injected.
+    variables (PATH, HOME …) below them and `Launch.private` between base and injected. Limits of
+    processor and memory are kept where the engine can (`Protection.limits`); 0 means none.
     """
 
     rank: int
@@ -44,6 +45,8 @@ class WorkerLaunch:
     gpus: tuple[int, ...]
     env: Mapping[str, str]
     shm_bytes: int
+    cpus: float = 0
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,9 @@ class Fault:
 
     Codes: `mount_missing` {path}, `mount_denied` {path, detail} (the path in the Worker, and why, in words
     that name no folder of the machine), `sandbox_failed` {detail}, `image_missing` {image}, `disk_full`
-    {limit_bytes}, `supervisor_lost` {}, or {unreadable} with the name of what it left that cannot be read.
+    {limit_bytes}, `out_of_memory` {limit_gib} (the kernel ended one of its processes for that, and it ended
+    badly: how is told beside it), `supervisor_lost` {}, or {unreadable} with the name of what it left that
+    cannot be read.
     """
 
     code: str
@@ -201,11 +206,13 @@ class WorkerStacks:
 class Protection:
     """How jobs are kept apart from the machine: mode bubblewrap, proot or none, and why not better.
 
-    Mode `unavailable`: the demanded sandbox does not work, and nothing can be started.
+    Mode `unavailable`: the demanded sandbox does not work, and nothing can be started. `limits`: a Worker
+    cannot use more memory and processor time than its spec gives.
     """
 
     mode: str
     reason: str = ""
+    limits: bool = False
 
     @property
     def safe(self) -> bool:

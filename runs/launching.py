@@ -39,7 +39,7 @@ def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: di
     mounts = [Mount(m["source"], m["mount_path"], m["read_only"]) for m in frozen["mounts"]]
     if frozen["public_data"]:
         mounts.append(Mount(frozen["public_data"], PUBLIC_DATA, read_only=True))
-    shm_gib = frozen["spec"]["shm_gib"] if frozen["spec"] else DEFAULT_SHM_GIB
+    share = frozen["spec"] or {}  # a custom count of GPUs says nothing about the rest
     page = {v.name: v.value or "" for v in spec.env if not v.private}
     return Launch(
         key=attempt_key(job),
@@ -52,7 +52,9 @@ def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: di
                 hostname=worker_name(job.key, worker.rank),
                 gpus=tuple(worker.gpus),
                 env=page | _injected(job, worker, len(workers), port),
-                shm_bytes=shm_gib * 2**30,
+                shm_bytes=share.get("shm_gib", DEFAULT_SHM_GIB) * 2**30,
+                cpus=share.get("cpus", 0),
+                memory_bytes=share.get("memory_gib", 0) * 2**30,
             )
             for worker in workers
         ),

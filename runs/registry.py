@@ -17,4 +17,4 @@ def engine_of(kind: str) -> Engine:
 
 
 def _local() -> Engine:
-    return LocalEngine(settings.RUNS_DIR, settings.SANDBOX)
+    return LocalEngine(settings.RUNS_DIR, settings.SANDBOX, groups=settings.WORKER_CGROUP)

@@ -71,7 +71,8 @@ def _workers(capture: StackCapture) -> list[dict[str, Any]]:
 
 
 def _process(process: dict[str, Any]) -> dict[str, Any]:
-    return process | {"why_not": _why_not(process), "threads": [_thread(t) for t in process["threads"]]}
+    main_first = sorted(process["threads"], key=lambda thread: thread["name"] != "MainThread")
+    return process | {"why_not": _why_not(process), "threads": [_thread(t) for t in main_first]}
 
 
 def _why_not(told: dict[str, Any]) -> str:

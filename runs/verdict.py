@@ -16,7 +16,7 @@ from runs.stages import Broken, Deployment, is_deploying
 FAIL_FAST_GRACE_S = 5.0
 _SAME_S = 0.001  # times that differ by less are one: some were stored in between
 # What another attempt may get over; a missing mount or image, say, would be missing again at once.
-RESTARTABLE = frozenset({"exit_code", "signal", "worker_lost", "disk_full"})
+RESTARTABLE = frozenset({"exit_code", "signal", "worker_lost", "disk_full", "out_of_memory"})
 ALIVE = frozenset({Phase.STARTING, Phase.RUNNING})
 
 

@@ -18,6 +18,7 @@ class Box(NamedTuple):
     `file_limit` is the largest file in bytes, or 0. `old_calls`: newer system calls are hidden from it.
     `held` are locks to keep while it runs. `shown` are folders that the program gets as descriptors from
     `SHOWN_FD` on. `litter` are patterns of what the program leaves in places of its own, with `{pid}`.
+    `group` is the control group that it joins before it starts, or "".
     """
 
     argv: list[str]
@@ -30,6 +31,7 @@ class Box(NamedTuple):
     held: tuple[int, ...] = ()
     shown: tuple[int, ...] = ()
     litter: tuple[str, ...] = ()
+    group: str = ""
 
 
 ARGS_FD = 6

@@ -9,8 +9,8 @@ A job of a console that runs as root writes its volumes as root: it can leave a 
 there. Inside, mounts are nosuid; on the machine that is up to how the volume's file system is mounted.
 
 Not enforced here: the network (shared with the machine, loopback and abstract sockets included), the
-number of processes, CPU and memory, which GPUs are used (all device files are shown, as otherwise their
-numbers would not be true; CUDA_VISIBLE_DEVICES tells), and the disk limit but by watching.
+number of processes, CPU and memory (but see `cgroups`), which GPUs are used (all device files are shown, as
+otherwise their numbers would not be true; CUDA_VISIBLE_DEVICES tells), and the disk limit but by watching.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from engines.base import (
     WorkerStacks,
 )
 from engines.local import (
+    cgroups,
     durable,
     guards,
     launcher,
@@ -59,8 +60,9 @@ class LocalEngine:
     `root` is where runs are kept (0700); jobs see nothing of its parent (DATA_DIR), except mount sources
     below one of `shareable` (default: DATA_DIR/volumes and DATA_DIR/public). `shared_tools` are further
     directories that the `host` image lends read-only. `sandbox` is auto, bubblewrap, proot or none;
-    `bwrap` names a bubblewrap to use instead of the wheel's or the system's. A supervisor that has not
-    ended its Worker `patience_s` after a stop's KILL was due is ended from outside.
+    `bwrap` names a bubblewrap to use instead of the wheel's or the system's. `groups` tells where control
+    groups of Workers are made: off, auto, or a group that was given to the console (see `cgroups`).
+    A supervisor that has not ended its Worker `patience_s` after a stop's KILL was due is ended from outside.
     """
 
     patience_s = 30.0  # how long after a stop's grace a frozen guard is borne
@@ -73,6 +75,7 @@ class LocalEngine:
         *,
         shareable: Iterable[Path] | None = None,
         bwrap: Path | None = None,
+        groups: str = "off",
     ) -> None:
         self._root = os.path.realpath(root)
         self._wanted = sandbox
@@ -83,6 +86,7 @@ class LocalEngine:
         self._shareable = tuple(os.path.realpath(place) for place in places)
         self._tools = tuple(os.path.realpath(tool) for tool in shared_tools)
         self._bwrap = str(bwrap) if bwrap else None
+        self._groups = groups
         self._tried: Choice | None = None
 
     # -- starting and stopping -------------------------------------------------------------------
@@ -213,18 +217,19 @@ class LocalEngine:
         needs no trial of its own; `start` tries for itself.
         """
         choice = trial.recall(self._root, self._circumstances) or self._choice()
-        return Protection(choice.mode or "unavailable", choice.reason)
+        return Protection(choice.mode or "unavailable", choice.reason, bool(choice.groups))
 
     # -- inside ----------------------------------------------------------------------------------
 
     @cached_property
     def _circumstances(self) -> dict[str, Any]:
-        return trial.circumstances(self._wanted, self._bwrap)
+        return trial.circumstances(self._wanted, self._bwrap) | {"groups": self._groups}
 
     def _choice(self) -> Choice:
         """Tried for real, once; what came out is told to the other processes."""
         if self._tried is None:
-            self._tried = sandbox.choose(self._wanted, self._bwrap)
+            found = sandbox.choose(self._wanted, self._bwrap)
+            self._tried = found._replace(groups=cgroups.prepare(self._groups))
             trial.note_down(self._root, self._circumstances, self._tried)
         return self._tried
 
@@ -240,7 +245,9 @@ class LocalEngine:
         if not choice.mode:
             raise EngineError(f"the sandbox that is demanded does not work: {choice.reason}")
         links = os.path.join(self._root, ".links")
-        house = House(choice.mode, choice.tool, self._private, self._shareable, self._tools, links)
+        house = House(
+            choice.mode, choice.tool, self._private, self._shareable, self._tools, links, choice.groups
+        )
         return {
             "name": str(launch.key),
             "command": launch.command,
@@ -312,6 +319,8 @@ def _worker_document(worker: WorkerLaunch) -> dict[str, Any]:
         "gpus": len(worker.gpus),
         "env": dict(worker.env),
         "shm_bytes": worker.shm_bytes,
+        "cpus": worker.cpus,
+        "memory_bytes": worker.memory_bytes,
     }
 
 

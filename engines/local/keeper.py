@@ -16,7 +16,7 @@ import signal
 import time
 from typing import NamedTuple, NoReturn
 
-from engines.local import litter, tree
+from engines.local import cgroups, litter, tree
 from engines.local import scratch as layers
 from engines.local.box import ARGS_FD, SHOWN_FD, Box
 from engines.local.oldcalls import hide_newer_calls
@@ -85,6 +85,8 @@ def _keep(box: Box, scratch: str, child_fds: dict[int, int], life: int, status: 
         with contextlib.suppress(OSError):
             layers.remove(scratch)
         litter.sweep(box.litter, [child])
+        if box.group:
+            cgroups.remove(box.group)
     os._exit(0)
 
 
@@ -171,6 +173,8 @@ def _close_others(kept: set[int]) -> None:
 def _become(box: Box, child_fds: dict[int, int]) -> NoReturn:
     os.setsid()
     tree.die_with_parent()
+    if box.group:
+        cgroups.join(box.group)
     for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])

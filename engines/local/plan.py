@@ -27,6 +27,7 @@ class House(NamedTuple):
     `mode` is bubblewrap, proot or none and `tool` the program for it. Nothing below `private` is
     ever shown to a job, except what lies below one of `shareable`. `tools` are further directories or
     files of the machine that the `host` image lends read-only. `links` is the register of mount links.
+    `groups` is the folder for control groups, or "": no limits of memory and processor can be kept.
     """
 
     mode: str
@@ -35,6 +36,7 @@ class House(NamedTuple):
     shareable: tuple[str, ...]
     tools: tuple[str, ...]
     links: str
+    groups: str = ""
 
 
 class MountPlan(NamedTuple):
@@ -61,6 +63,8 @@ class Plan(NamedTuple):
     gpus: int
     env: dict[str, str]
     shm_bytes: int
+    cpus: float
+    memory_bytes: int
     command: str
     image: str
     mounts: tuple[MountPlan, ...]
@@ -90,6 +94,8 @@ def read_plan(attempt_path: str, rank: int) -> Plan:
         gpus=worker["gpus"],
         env=worker["env"],
         shm_bytes=worker["shm_bytes"],
+        cpus=worker.get("cpus", 0),  # what an older console has written has none
+        memory_bytes=worker.get("memory_bytes", 0),
         command=document["command"],
         image=document["image"],
         mounts=tuple(MountPlan(*mount) for mount in document["mounts"]),
@@ -103,6 +109,7 @@ def read_plan(attempt_path: str, rank: int) -> Plan:
             shareable=tuple(house["shareable"]),
             tools=tuple(house["tools"]),
             links=house["links"],
+            groups=house.get("groups", ""),
         ),
         check=Check(**document["check"]) if document.get("check") else None,
     )

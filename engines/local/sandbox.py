@@ -22,11 +22,13 @@ _TIMEOUT_S = 10.0
 
 class Choice(NamedTuple):
     """`mode` is bubblewrap, proot, none, or "" if what was demanded does not work; `reason` says why
-    not a better one, and is empty where the mode was demanded."""
+    not a better one, and is empty where the mode was demanded. `groups` is the folder for the control groups
+    of Workers, or "": see `cgroups`."""
 
     mode: str
     tool: str
     reason: str
+    groups: str = ""
 
 
 @functools.cache

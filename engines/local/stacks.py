@@ -63,6 +63,7 @@ def _is_python(pid: int) -> bool:
 
 def _read(spy: str, process: tree.Process, until: float) -> PythonProcess:
     named = PythonProcess(_pid_inside(process.pid), _title(process.pid))
+    running = _running(process.pid)  # before it is held
     told, trouble = _dump(spy, process.pid, until, [])
     if trouble and trouble.code == "denied":
         told, trouble = _dump(spy, process.pid, until, ["--nonblocking"])
@@ -71,7 +72,7 @@ def _read(spy: str, process: tree.Process, until: float) -> PythonProcess:
         told, trouble = None, Fault("gone")
     if trouble or told is None:
         return PythonProcess(named.pid, named.program, trouble=trouble)
-    threads = tuple(_thread(one) for one in told[:MOST_THREADS])
+    threads = tuple(_thread(one, running) for one in told[:MOST_THREADS])
     return PythonProcess(named.pid, named.program, threads, max(0, len(told) - MOST_THREADS))
 
 
@@ -112,19 +113,47 @@ def _fault(said: str) -> Fault:
     return Fault("unreadable")
 
 
-def _thread(told: dict[str, Any]) -> Thread:
+def _running(pid: int) -> set[int]:
+    """The threads that compute or wait for a processor to, by their number inside the Worker.
+
+    py-spy looks for that by the same number outside, where it is another thread's.
+    """
+    found = set()
+    for tid in _names(f"/proc/{pid}/task"):
+        fields = _status(f"{pid}/task/{tid}")
+        if fields.get("State", "").startswith("R"):
+            found.add(_last_number(fields.get("NSpid", ""), int(tid)))
+    return found
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _status(place: str) -> dict[str, str]:
+    try:
+        with open(f"/proc/{place}/status", encoding="utf-8", errors="replace") as file:
+            return {name: rest.strip() for name, _, rest in (line.partition(":") for line in file)}
+    except OSError:
+        return {}
+
+
+def _last_number(words: str, otherwise: int) -> int:
+    return int((words.split() or [str(otherwise)])[-1])
+
+
+def _thread(told: dict[str, Any], running: set[int]) -> Thread:
     frames = told.get("frames") or []
     shown = tuple(
         Frame(_cut(one.get("name")), _cut(one.get("filename")), int(one.get("line") or 0))
         for one in frames[:MOST_FRAMES]
     )
-    return Thread(
-        _cut(told.get("thread_name")),
-        int(told.get("os_thread_id") or 0),
-        bool(told.get("active")),
-        shown,
-        max(0, len(frames) - MOST_FRAMES),
-    )
+    ident = int(told.get("os_thread_id") or 0)
+    more = max(0, len(frames) - MOST_FRAMES)
+    return Thread(_cut(told.get("thread_name")), ident, ident in running, shown, more)
 
 
 def _cut(text: Any) -> str:
@@ -134,12 +163,7 @@ def _cut(text: Any) -> str:
 
 
 def _pid_inside(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-            line = next((line for line in file if line.startswith("NSpid:")), "")
-    except OSError:
-        line = ""
-    return int((line.split() or [str(pid)])[-1])
+    return _last_number(_status(str(pid)).get("NSpid", ""), pid)
 
 
 def _title(pid: int) -> str:

@@ -18,7 +18,19 @@ import time
 import traceback
 from types import ModuleType
 
-from engines.local import checking, durable, keeper, layout, litter, lock, scratch, steps, tombstone, tree
+from engines.local import (
+    cgroups,
+    checking,
+    durable,
+    keeper,
+    layout,
+    litter,
+    lock,
+    scratch,
+    steps,
+    tombstone,
+    tree,
+)
 from engines.local.box import Box, checked_mounts
 from engines.local.plan import Plan, Refused, read_plan
 from engines.local.watch import End, Watch
@@ -95,6 +107,8 @@ def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleT
         end, cut = End(fault=refused, ended_at=time.time()), 0
     if held:
         box_maker.release(plan, held)
+    if plan.house.groups:
+        cgroups.remove(cgroups.path(plan.house.groups, plan.name))
     _write_end(rank_path, end, cut)
 
 
@@ -109,7 +123,7 @@ def _checked(plan: Plan, private: dict[str, str], rank_path: str, box_maker: Mod
 def _watched(plan: Plan, box: Box, places: tuple[str, str]) -> tuple[End, int]:
     """The command, up to its end and that of all it started; and how much of its output was thrown away."""
     watch = Watch(plan, keeper.start(box, places[1]), box, places)
-    end = watch.run()
+    end = _for_want_of_memory(watch.run(), plan, box)
     processes = [process.pid for process in tree.descendants(os.getpid())]
     tree.kill_all()
     litter.sweep(box.litter, processes)
@@ -128,10 +142,26 @@ def _prepare(plan: Plan, private: dict[str, str], places: tuple[str, str], box_m
         steps.note(rank_path, "pull_image")
         if plan.image != "host":
             raise Refused("image_missing", image=plan.image)
+        group = _group(plan)
         box: Box = box_maker.build(plan, private, layer)
     except OSError as error:
         raise Refused("sandbox_failed", detail=error.strerror or "OSError") from error
-    return box
+    return box._replace(group=group)
+
+
+def _group(plan: Plan) -> str:
+    """The control group of the Worker, or "" where there are no limits to keep, or none can be kept."""
+    if not plan.house.groups or not (plan.memory_bytes or plan.cpus):
+        return ""
+    return cgroups.make(plan.house.groups, plan.name, plan.memory_bytes, plan.cpus)
+
+
+def _for_want_of_memory(end: End, plan: Plan, box: Box) -> End:
+    """How it ended stays as it was; a Worker that ended well, or was told to, has not failed for that."""
+    badly = end.fault is None and not end.stopped and end.exit_code != 0
+    if badly and plan.memory_bytes and box.group and cgroups.out_of_memory(box.group):
+        return end._replace(fault=Refused("out_of_memory", limit_gib=plan.memory_bytes // 2**30))
+    return end
 
 
 def _write_end(rank_path: str, end: End, cut: int) -> None:

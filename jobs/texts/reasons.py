@@ -73,6 +73,10 @@ REASONS = {
     "deploy_timeout": gettext_lazy(
         "It could not be deployed: the step “%(step)s” had not ended after %(seconds)s s."
     ),
+    "out_of_memory": gettext_lazy(
+        "Worker %(rank)s failed first, out of memory: it reached its limit of %(limit_gib)s GiB, and the "
+        "machine ended one of its processes."
+    ),
     "engine_unavailable": gettext_lazy(
         "The machine could not start it; administrators find the cause in the worker's log."
     ),

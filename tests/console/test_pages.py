@@ -63,6 +63,17 @@ def test_every_page_says_that_jobs_run_unprotected(client: Client, mode: str) ->
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("limits", [True, False])
+def test_the_form_says_where_limits_are_not_kept(client: Client, limits: bool) -> None:
+    client.force_login(make_user(team := make_team()))
+    make_pool(team)
+    engine = mock.Mock(protection=lambda: Protection("bubblewrap", limits=limits))
+    with mock.patch("runs.views.engine_of", return_value=engine):
+        source = client.get("/jobs/create/").content.decode()
+    assert ("Limits of CPU and memory are not enforced" in source) is not limits
+
+
+@pytest.mark.django_db
 def test_pages_obey_a_strict_policy(client: Client) -> None:
     client.force_login(make_user(team := make_team()))
     make_pool(team)

@@ -28,7 +28,13 @@ def waits_for_ever():
     gate.wait()
 
 
+def spins():
+    while True:
+        pass
+
+
 threading.Thread(target=feeds, name="feeder", daemon=True).start()
+threading.Thread(target=spins, name="spinner", daemon=True).start()
 waits_for_ever()
 """
 
@@ -306,6 +312,9 @@ class EngineContract:
         frames = {thread.name: [frame.name for frame in thread.frames] for thread in process.threads}
         assert "waits_for_ever" in frames["MainThread"]
         assert "feeds" in frames["feeder"]
+        assert frames["spinner"][0] == "spins"
+        computing = {thread.name for thread in process.threads if thread.active}
+        assert computing == {"spinner"}
         (frame,) = [frame for t in process.threads for frame in t.frames if frame.name == "waits_for_ever"]
         assert frame.file.endswith("/train.py")
         assert STUCK.splitlines()[frame.line - 1].strip() == "gate.wait()"

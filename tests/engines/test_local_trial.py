@@ -81,7 +81,7 @@ def test_a_start_does_not_trust_the_note(boxed):
     path = boxed.runs / "protection.json"
     other.protection()
     note = json.loads(path.read_text())
-    path.write_text(json.dumps({**note, "found": ["", "", "bubblewrap: no"]}))
+    path.write_text(json.dumps({**note, "found": ["", "", "bubblewrap: no", ""]}))
     assert boxed.engine.protection().mode == "unavailable"
     assert boxed.run("true").exit_code == 0
     assert LocalEngine(boxed.runs, "bubblewrap").protection().safe

@@ -190,6 +190,7 @@ def faulty(code):
         (killed(0, 9), None, True),
         (lost(0), None, True),
         (faulty("disk_full"), None, True),
+        (faulty("out_of_memory"), None, True),
         (faulty("mount_missing"), None, False),
         (faulty("mount_denied"), None, False),
         (faulty("image_missing"), None, False),

@@ -10,13 +10,14 @@ from jobs.models import Attempt, Job, JobEvent, PrivateValue, Worker
 from jobs.scheduling import queue_cycle
 from jobs.services import job_stop
 from jobs.spec import EnvVar
-from pools.models import Hold
+from pools.models import Hold, WorkerSpec
 from runs import watching
 from runs.launching import attempt_key, port_settle
 from tests.factories import make_job, make_pool
 from tests.runs.stand_in import START, attend, codes, exited, running
 
 pytestmark = pytest.mark.django_db
+GIB = 2**30
 
 
 @pytest.fixture
@@ -40,6 +41,13 @@ def test_a_placed_job_is_launched(engine, place):
     assert [w.env["RANK"] for w in launch.workers] == ["0", "1"]
     assert launch.workers[1].env["MASTER_PORT"] == "29500"
     assert (launch.workers[0].env["A"], launch.private) == ("1", {"KEY": "s"})
+
+
+def test_a_worker_has_the_share_of_its_spec(engine, place):
+    WorkerSpec.objects.update(cpus=6, memory_gib=48, shm_gib=3)
+    attend(engine, place())
+    (worker,) = engine.launches[0].workers
+    assert (worker.cpus, worker.memory_bytes, worker.shm_bytes) == (6, 48 * GIB, 3 * GIB)
 
 
 def test_from_start_to_end(engine, place):
