@@ -3,16 +3,15 @@
 from jobs.serializers.answer import (
     ChangeSerializer,
     CountsSerializer,
-    EnvCheckSerializer,
     EstimateSerializer,
     EventSerializer,
     JobRowSerializer,
     JobSerializer,
     WaitingSerializer,
-    WorkerSerializer,
 )
 from jobs.serializers.edit import JobEditSerializer
 from jobs.serializers.request import JobRequestSerializer
+from jobs.serializers.workers import EnvCheckSerializer, WorkerSerializer
 
 __all__ = [
     "ChangeSerializer",

@@ -88,6 +88,7 @@ def fill_environment(page: Page, world: World) -> None:
     page.fill("#id_image", "pytorch")
     page.keyboard.press("Enter")
     page.check("[name=framework][value=pytorch_ddp]")
+    page.check("#id_env_check")
     page.check("#id_auto_restart")
     page.fill("#id_max_restarts", "3")
     page.check("#id_hang_detection")
@@ -146,6 +147,7 @@ def body_of(world: World, **changed: Any) -> dict[str, Any]:
         "rdma": True,
         "image": world.image,
         "framework": "pytorch_ddp",
+        "env_check": True,
         "auto_restart": True,
         "max_restarts": 3,
         "hang_detection": True,

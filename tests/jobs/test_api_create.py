@@ -105,7 +105,6 @@ def test_everything_comes_back_as_it_was_sent(client, team, pool, body):
         ({"id": "jo-x"}, "read_only"),
         ({"state": "running"}, "read_only"),
         ({"tensorboard_dir": "/mnt/x"}, "unknown"),
-        ({"env_check": True}, "unknown"),
     ],
 )
 def test_unknown_and_server_owned_fields_are_named(client, body, extra, code):

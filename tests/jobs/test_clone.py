@@ -52,6 +52,7 @@ def everything(least, team, pool):
         "flavor": None,
         "rdma": True,
         "framework": "pytorch_ddp",
+        "env_check": True,
         "auto_restart": True,
         "max_restarts": 3,
         "hang_detection": True,

@@ -243,7 +243,7 @@ def named(case: tuple[Make, str, str]) -> str:
 
 def sent_form(body: dict[str, Any]) -> dict[str, Any]:
     """The same request as the form sends it."""
-    switches = ("rdma", "public_data", "auto_restart", "hang_detection")
+    switches = ("rdma", "public_data", "env_check", "auto_restart", "hang_detection")
     fields = {name: "" if value is None else value for name, value in body.items() if name not in switches}
     fields |= {name: "on" for name in switches if body.get(name)}
     if body.get("custom_gpus") is not None:

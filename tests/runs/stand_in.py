@@ -15,7 +15,7 @@ class StandIn:
 
     def __init__(self):
         self.looks = {}
-        self.launches, self.stops = [], []
+        self.launches, self.stops, self.releases = [], [], []
         self.busy_ports = set()
         self.trouble = None
         self.mode = "bubblewrap"
@@ -28,6 +28,9 @@ class StandIn:
         if self.trouble:
             raise self.trouble
         self.launches.append(launch)
+
+    def release(self, key):
+        self.releases.append(key)
 
     def stop(self, key, grace_s):
         self.stops.append((key, grace_s))

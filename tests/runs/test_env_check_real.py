@@ -8,6 +8,7 @@ import pytest
 
 from jobs.models import Attempt, Worker
 from jobs.scheduling import queue_tick
+from jobs.services import job_stop
 from jobs.spec import EnvVar, MountSpec
 from pools.models import Hold
 from runs import watching
@@ -127,3 +128,33 @@ def test_a_console_that_is_away_meanwhile(mounted):
     assert not (folder / "started").exists()
     job.refresh_from_db()
     assert mounted.runs.ended(job).state == "succeeded"
+
+
+def test_what_is_shown_of_it(mounted, client, api):
+    mounted.smi("true")
+    job = mounted.runs.ended(mounted.make(workers=1, gpus=8))
+    rest = api(mounted.runs.user)
+    (report,) = rest.get(f"/api/v1/jobs/{job.key}/env-check/").json()["results"]
+    assert (report["rank"], report["attempt"], report["outcome"]) == (0, 2, "done")
+    (gpu,) = [item for item in report["items"] if item["item"] == "gpu"]
+    assert (gpu["verdict"], gpu["message"].startswith("nvidia-smi: Unable")) == ("fail", True)
+    (first,) = rest.get(f"/api/v1/jobs/{job.key}/env-check/?attempt=1").json()["results"]
+    assert first["node"] != report["node"]
+    whole = rest.get(f"/api/v1/jobs/{job.key}/").json()
+    assert whole["env_check"] is True
+    assert [step["step"] for step in whole["attempts"][0]["deploy_steps"] if step["reason"]] == ["env_check"]
+    client.force_login(mounted.runs.user)
+    page = client.get(f"/jobs/{job.key}/").content.decode()
+    assert page.count('<details open class="ty-check">') == 2
+    assert "The environment check failed on node" in page
+
+
+def test_a_stop_during_the_check(mounted):
+    mounted.smi("sleep 600")
+    job = mounted.make(workers=1)
+    mounted.runs.until(job, lambda job: job.deploy_step == "env_check")
+    job_stop(job=job, actor=mounted.runs.user)
+    mounted.runs.ended(job)
+    assert (job.state, job.reason["code"]) == ("stopped", "stopped_by_user")
+    assert "running" not in mounted.runs.codes(job)
+    assert not Hold.objects.exists()
