@@ -31,14 +31,14 @@ CODES: Mapping[str, Mapping[Any, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class DifferenceRow:
-    """`old` and `new` stand beside each other, unless there is a `note` in their place, or `lines` of a text,
-    each with its sign: + - or a blank."""
+    """`old` and `new` stand beside each other, unless there is a `note` in their place, or the `lines` of a
+    text that differ, each with its sign: + - or a blank."""
 
     label: str
     old: str = ""
     new: str = ""
     note: str = ""
-    lines: tuple[str, ...] = ()
+    lines: str = ""
 
 
 def difference_rows(found: Iterable[Difference]) -> list[DifferenceRow]:
@@ -94,10 +94,10 @@ def _text(field: str, value: Any, name: str) -> str:
     return "–" if value is None or value == "" else str(value)
 
 
-def _lines(old: str, new: str) -> tuple[str, ...]:
-    """What changed with a line around it; none where it is too long."""
+def _lines(old: str, new: str) -> str:
+    """What changed with a line around it; empty where it is too long."""
     before, after = old.splitlines(), new.splitlines()
     if max(len(before), len(after)) > MOST_LINES:
-        return ()
-    compared = list(unified_diff(before, after, lineterm="", n=1))[2:]
-    return tuple("…" if line.startswith("@@") else line for line in compared)
+        return ""
+    compared = list(unified_diff(before, after, lineterm="", n=1))[3:]  # after names and the first place
+    return "\n".join("…" if line.startswith("@@") else line for line in compared)

@@ -47,6 +47,8 @@ class Tour:
         self.stacked = console.submit(STUCK, spec=one, name="hangs")
         console.wait_state(self.stacked, "running")
         console.call("POST", f"jobs/{self.stacked}/stacks/", {})
+        changes = {"command": "exec sh /mnt/public/digits/run.sh", "worker_count": 1, "hang_detection": True}
+        self.modified = console.call("POST", f"jobs/{self.succeeded}/rerun/", changes)["id"]
         for key, state in ((self.succeeded, "succeeded"), (self.failed, "failed"), (self.many, "running")):
             console.wait_state(key, state)
         console.wait_state(self.stopped, "stopped")
@@ -54,12 +56,13 @@ class Tour:
     def pages(self) -> dict[str, str]:
         """Addresses by name, in the order of the navigation."""
         pools = {p["name"]: p["id"] for p in self.console.call("GET", "pools/")["results"]}
-        jobs = ("succeeded", "failed", "running", "many", "stopped", "queued")
+        jobs = ("succeeded", "failed", "running", "many", "stopped", "queued", "modified")
         return {
             "home": "/",
             "create": "/jobs/create/",
             "create-example": "/jobs/create/?example=1",
             "create-from": f"/jobs/create/?from={self.succeeded}",
+            "create-replace": f"/jobs/create/?from={self.queued}&replace=1",
             "jobs": "/jobs/",
             "jobs-filtered": "/jobs/?state=queued&search=nothing-like-this",
             **{f"job-{state}": f"/jobs/{getattr(self, state)}/" for state in jobs},

@@ -92,9 +92,14 @@ def test_on_the_page_it_is_in_words() -> None:
         ("normal", "low"),
         ("–", "5"),
     ]
-    assert rows["Start command"].lines == ("…", "-true", "+a", "+b", "+c")
+    assert rows["Start command"].lines == "-true\n+a\n+b\n+c"
     (long,) = difference_rows(found({"command": "a\n" * 1000}))
-    assert (long.lines, long.note) == ((), "changed; it is too long to compare")
+    assert (long.lines, long.note) == ("", "changed; it is too long to compare")
+    apart = "\n".join(map(str, range(9)))
+    old = Asked(replace(OLD, command=apart), FROZEN)
+    new = Asked(replace(OLD, command=apart.replace("0", "x").replace("8", "y")), FROZEN)
+    (row, _key) = difference_rows(differences(old, new, ()))
+    assert row.lines == "-0\n+x\n 1\n…\n 7\n-8\n+y"
 
 
 @pytest.fixture
