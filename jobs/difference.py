@@ -12,7 +12,7 @@ from typing import Any
 from jobs.spec import EnvVar, JobSpec
 
 BY_ENTRY = ("env", "mounts")
-NAMED = ("pool", "flavor", "spec", "image")
+NAMED = ("team", "pool", "flavor", "spec", "image")
 
 
 class How(StrEnum):
@@ -25,7 +25,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, and what the things that it names were called then (`Job.frozen`)."""
+    """A request, and what the things that it names were called then: `Job.frozen`, with the team."""
 
     spec: JobSpec
     frozen: Mapping[str, Any]

@@ -27,7 +27,7 @@ def origin_read(*, job: Job, user: User) -> OriginShown | None:
     """None where there is none, and where the user does not see it: it may be another team's."""
     if job.origin_id is None:
         return None
-    origin = Job.objects.for_user(user).filter(pk=job.origin_id).first()
+    origin = Job.objects.for_user(user).select_related("team").filter(pk=job.origin_id).first()
     if origin is None:
         return None
     found = differences(_asked(origin), _asked(job), _kept(origin, job))
@@ -41,7 +41,7 @@ def copies_read(*, job: Job, user: User) -> Sequence[Job]:
 
 
 def _asked(job: Job) -> Asked:
-    return Asked(job.spec_asked, job.frozen)
+    return Asked(job.spec_asked, job.frozen | {"team": {"name": job.team.name}})
 
 
 def _kept(origin: Job, job: Job) -> set[str]:

@@ -167,7 +167,13 @@ def test_a_job_that_one_does_not_see_is_no_origin(
     assert (job.origin, job.origin_kind) == (None, "")
 
     Job.objects.filter(pk=job.pk).update(origin=Job.objects.get(key=first["id"]), origin_kind="clone")
-    both = api(make_user(team, other))
+    seer = make_user(team, other)
+    client.force_login(seer)
+    page = client.get(f"/jobs/{job.key}/").content.decode()
+    assert f"<del>{team.name}</del>" in page
+    assert f"<ins>{other.name}</ins>" in page
+    client.force_login(carol)
+    both = api(seer)
     assert both.get(f"{JOBS}{job.key}/").json()["origin"]["id"] == first["id"]
     assert api(carol).get(f"{JOBS}{job.key}/").json()["origin"] is None
     assert [row["origin"] for row in api(carol).get(JOBS).json()["results"]] == [None]
