@@ -38,6 +38,24 @@ threading.Thread(target=spins, name="spinner", daemon=True).start()
 waits_for_ever()
 """
 
+SAVES = """\
+import signal
+import time
+
+
+def save(number, frame):
+    time.sleep(0.4)
+    with open("checkpoint", "w") as file:
+        file.write(f"saved after signal {number}")
+    raise SystemExit(0)
+
+
+signal.signal(signal.SIGTERM, save)
+print("up")
+while True:
+    time.sleep(60)
+"""
+
 
 class EngineContract:
     """See the module."""
@@ -179,6 +197,20 @@ class EngineContract:
         look = stand.end(key)
         assert (look.stopped, look.exit_code, look.signal) == (True, None, 15)
         assert "saved" in stand.log(key)
+        assert look.ended_at - look.started_at < 20
+
+    def test_stop_reaches_python_below_nested_scripts(self, stand):
+        """Each gets TERM at once; the scripts in between end, and Python still has the grace time to save."""
+        (stand.volume / "a.sh").write_text("bash b.sh\necho after b\n")
+        (stand.volume / "b.sh").write_text("python3 -u train.py\necho after python\n")
+        (stand.volume / "train.py").write_text(SAVES)
+        key = stand.start("cd /mnt/t-nested; bash a.sh; echo after a", mounts=[stand.mount("/mnt/t-nested")])
+        stand.running(key, "up")
+        stand.engine.stop(key, 20)
+        look = stand.end(key)
+        assert (look.stopped, look.exit_code, look.signal) == (True, None, 15)
+        assert (stand.volume / "checkpoint").read_text() == "saved after signal 15"
+        assert stand.log(key) == "up\n"
         assert look.ended_at - look.started_at < 20
 
     def test_stop_keeps_what_happened(self, stand):
