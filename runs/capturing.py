@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from threading import Lock
 from typing import Any
 
 from django.utils import timezone
@@ -24,9 +25,20 @@ MOST_AT_ONCE = 5  # each may take ten seconds
 MOST_BYTES = 512 * 2**10  # of what is kept of one capture
 PATIENCE = timedelta(seconds=30)  # with who has begun to take one
 
+_taking = Lock()
+
 
 def take_due(pks: Iterable[int] | None = None) -> None:
-    """Takes these captures, or those that are due."""
+    """Takes these captures, or those that are due: one at a time, as each keeps a thread from its work."""
+    if not _taking.acquire(blocking=False):
+        return  # whoever is at it, or the next tick, comes to them
+    try:
+        _take_each(pks)
+    finally:
+        _taking.release()
+
+
+def _take_each(pks: Iterable[int] | None) -> None:
     due = StackCapture.objects.due(timezone.now() - PATIENCE)
     if pks is not None:
         due = due.filter(pk__in=list(pks))

@@ -3,6 +3,7 @@
 Needs only the standard library and `engines`, so that any user's Python can run it.
 """
 
+import dataclasses
 import json
 import sys
 import time
@@ -21,6 +22,12 @@ if __name__ == "__main__":
     print("ready", flush=True)
     engine.start(Launch(key, told["command"], "host", mounts, (worker,), told.get("private", {})))
     print("started", flush=True)
+    while told.get("stacks"):
+        if b"up" in engine.read_log(key, 0, 0, 99).data:
+            print(json.dumps([dataclasses.asdict(one) for one in engine.stacks(key)]))
+            engine.stop(key, 0)
+            break
+        time.sleep(0.02)
     while told["wait"]:
         look = engine.look([key])[key][0]
         if look.phase in (Phase.EXITED, Phase.LOST):

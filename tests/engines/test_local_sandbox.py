@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.local import proot
+from engines.local import proot, stacks
 from engines.local.engine import LocalEngine
 from engines.local.sandbox import choose
 from tests.engines import launch_once, probe_inside
@@ -92,7 +92,10 @@ def launched(place: Path, bwrap: str, launch: dict, *, as_user: bool) -> dict:
         subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", str(data)], check=True)
     fixed = {"packages": str(code), "root": str(data / "runs"), "mode": "bubblewrap", "bwrap": bwrap}
     told = json.dumps({**fixed, "job": "jo-0123456789abcdef", "wait": True, **launch})
-    run = subprocess.run([*command, told], capture_output=True, text=True, timeout=60, check=True, cwd="/")
+    run = subprocess.run(
+        [*command, told], capture_output=True, text=True, timeout=60, check=True, cwd="/",
+        env={**os.environ, "PATH": f"{place}/bin:{os.environ['PATH']}"},
+    )  # fmt: skip
     return json.loads(run.stdout.splitlines()[-1])
 
 
@@ -161,6 +164,25 @@ def test_end_of_a_set_user_id_program_is_told_to_an_ordinary_user(command, code,
         assert (end["phase"], end["code"], end["signal"], end["fault"]) == ("exited", code, None, "None")
     finally:
         shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("mode", ["none", "bubblewrap"])
+def test_an_ordinary_user_reads_the_stacks_of_its_own_jobs(mode):
+    if os.getuid():
+        pytest.skip("the tests run as an ordinary user: the contract tests have seen it")
+    place = Path(tempfile.mkdtemp(prefix="trainyard-sandbox-"))
+    place.chmod(0o755)
+    (place / "bin").mkdir()
+    shutil.copy(stacks.program(), place / "bin" / "py-spy")
+    code = 'import time; exec("def naps():\\n time.sleep(60)"); print("up", flush=True); naps()'
+    told = {"command": f"python3 -c '{code}'", "mode": mode, "stacks": True, "wait": False}
+    try:
+        (worker,) = launched(place, choose("bubblewrap").tool, told, as_user=True)
+        (process,) = worker["processes"]
+        assert process["trouble"] is None
+        assert process["threads"][0]["frames"][0]["name"] == "naps"
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def test_surroundings(facts):

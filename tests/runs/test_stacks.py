@@ -171,6 +171,17 @@ def test_who_has_begun_is_given_time(taking, job):
     assert capture.state == "done"
 
 
+def test_one_thread_of_a_process_takes_them(taking, job):
+    capture_of_itself(Attempt.objects.get())
+    taking.stacks_told = EngineError("…")
+    seen = []
+    stacks = taking.stacks
+    taking.stacks = lambda *args: (capturing.take_due(), seen.append(1), stacks(*args))
+    capture_of_itself(Attempt.objects.get())
+    capturing.take_due()
+    assert len(seen) == len(taking.asked) == 2
+
+
 def test_what_is_kept_is_bounded(taking, job, monkeypatch):
     attempt = Attempt.objects.get()
     for _ in range(KEPT + 3):
