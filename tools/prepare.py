@@ -61,7 +61,12 @@ def venv_works() -> bool:
 def moved() -> bool:
     """Whether the folder was renamed since: the scripts in bin/ then still name the old place."""
     recorded = read(os.path.join(VENV, ".place"))
-    return bool(recorded) and recorded != VENV
+    return bool(recorded) and recorded != place()
+
+
+def place() -> str:
+    """Where the folder really is: `.venv` may be a link to one that several checkouts share."""
+    return os.path.realpath(VENV)
 
 
 def make_venv() -> None:
@@ -77,7 +82,7 @@ def make_venv() -> None:
     if subprocess.run([sys.executable, "-m", "venv", "--clear", VENV]).returncode:
         refuse("Could not create .venv (see above). On Debian and Ubuntu: apt-get install python3-venv")
     with open(os.path.join(VENV, ".place"), "w", encoding="utf-8") as file:
-        file.write(VENV)
+        file.write(place())
 
 
 def install(lock: str) -> None:

@@ -57,7 +57,8 @@ def _hang_rule(silent: float, then: str) -> str:
     return (
         _(
             "No new output of any Worker for %(suspect)s: an event, the job goes on. Idle for that time as "
-            "well (below 5%% of one core), or no output for %(hung)s whatever the load: %(then)s"
+            "well (below 5%% of one core), or no output for %(hung)s whatever the load: %(then)s "
+            "With real GPUs only the latter counts."
         )
         % told
     )
