@@ -20,6 +20,7 @@ from jobs.forms.laid_aside import Aside
 from jobs.forms.names import Names
 from jobs.forms.notes import ALL_TOUCHED
 from jobs.forms.offer import Offer, offer_read, offer_start
+from jobs.forms.taking_over import pool_adopted, taken_over
 from jobs.forms.variables import row_values
 from jobs.models import Job
 from jobs.private import private_read
@@ -79,17 +80,19 @@ def start_example(user: User, team_id: int | None) -> Start:
     return Start(MultiValueDict(values), offer)
 
 
-def start_from(user: User, job: Job, *, replace_it: bool = False) -> Start:
+def start_from(user: User, job: Job, *, replace_it: bool = False, adopt: str = "") -> Start:
     """What an earlier job asked for. What is not there any more is left out, each with a sentence. With
-    `replace_it` the new job is to take its place, which only a waiting one gives up."""
+    `replace_it` the new job is to take its place, which only a waiting one gives up. `adopt` are values of
+    an alternative, as JSON."""
     spec = job.spec_asked
-    offer = offer_read(user, spec.team, spec.pool)
+    offer = offer_read(user, spec.team, pool_adopted(adopt) or spec.pool)
     values = _new(offer) | asked_values(spec) | {"origin": [job.key]}
     may = replace_it and may_stop(user=user, job=job)
     if may and job.state == State.QUEUED:
         values["replaces"] = ["1"]
     told = _variables(user, job, spec, values)
-    left = Following(user, _posted(values), offer, Names(user, _known(job))).run()
+    posted, _undo = taken_over(_posted(values), adopt)
+    left = Following(user, posted, offer, Names(user, _known(job))).run()
     form, rdma = rdma_settled(JobForm(user, left.values, left.offer))
     said = [following_text(change.code, change.data) for change in (*left.told, *rdma)]
     kept: Any = form.data

@@ -14,6 +14,7 @@ from jobs.forms.laid_aside import NAME
 from jobs.texts import alternative_text, change_text
 
 FIELDS = ("pool", "spec", "worker_count", "custom", "custom_gpus", "flavor", "rdma", NAME)
+MOST_DIGITS = 19
 MOST_SIGNS = 60_000  # what was laid aside is among it
 
 
@@ -65,6 +66,12 @@ def taken_over(data: MultiValueDict[str, Any], text: str) -> tuple[MultiValueDic
         else:
             values[name] = value
     return values, json.dumps(before)
+
+
+def pool_adopted(text: str) -> int | None:
+    """The pool that the JSON `text` chooses, if it chooses one."""
+    pool = _parsed(text).get("pool") or ""
+    return int(pool) if pool.isascii() and pool.isdigit() and len(pool) < MOST_DIGITS else None
 
 
 def _parsed(text: str) -> dict[str, str | None]:

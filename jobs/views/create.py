@@ -141,7 +141,8 @@ def _start(request: HttpRequest, user: User) -> Start:
     if earlier := request.GET.get("from"):
         jobs = Job.objects.for_user(user)
         replace_it = "replace" in request.GET
-        return start_from(user, get_object_or_404(jobs, key=earlier), replace_it=replace_it)
+        adopt = request.GET.get("adopt", "")
+        return start_from(user, get_object_or_404(jobs, key=earlier), replace_it=replace_it, adopt=adopt)
     team_id = team.pk if team else None
     if "example" in request.GET:
         return start_example(user, team_id)
