@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
+from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -45,7 +46,7 @@ class JobRerun(ApiView):
     def post(self, request: Request, key: str) -> Response:
         user = cast(User, request.user)
         job = visible_job(user, key)
-        body = RerunRequestSerializer(data=request.data)
+        body = RerunRequestSerializer(data=_body(request))
         body.is_valid(raise_exception=True)
         changes = body.changes()
         try:
@@ -55,6 +56,11 @@ class JobRerun(ApiView):
         if self.asked["dry_run"]:
             return _estimate(user, job, changes, self.asked.get("ranks"))
         return create_answer(request, Making(user, spec, lambda: _made(user, job, changes, spec)))
+
+
+def _body(request: Request) -> Any:
+    """No body is no change, also if it is called a form, in which a missing switch would be off."""
+    return {} if isinstance(request.data, QueryDict) else request.data
 
 
 def _made(user: User, job: Job, changes: Changes, spec: JobSpec) -> Job:

@@ -90,9 +90,15 @@ def test_the_request_comes_again_as_it_was_frozen(client: Any, everything: dict[
 
 
 def test_without_a_body_it_is_a_plain_one(client: Any, body: dict[str, Any]) -> None:
-    first = made(client.post(JOBS, body))
-    answer = client.post(f"{JOBS}{first['id']}/rerun/")
-    assert (answer.status_code, answer.json()["origin"]["kind"]) == (201, "rerun")
+    first = made(client.post(JOBS, body | {"hang_detection": True}))
+    for kind in ("", "application/json", "application/x-www-form-urlencoded"):
+        more = {"content_type": kind} if kind else {}
+        answer = client.generic("POST", f"{JOBS}{first['id']}/rerun/", b"", **more)
+        assert (answer.status_code, answer.json()["origin"]["kind"]) == (201, "rerun"), kind
+        assert same(answer.json()) == same(first)
+    for other in (b"null", b"[]", b"3", b'"x"'):
+        answer = client.generic("POST", f"{JOBS}{first['id']}/rerun/", other, "application/json")
+        assert answer.status_code == 400, other
     assert made(rerun(client, first["id"], {"command": body["command"]}))["origin"]["kind"] == "rerun"
 
 
