@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from jobs.clone import clone_body
 from jobs.models import Job
@@ -12,6 +13,7 @@ from jobs.serializers import JobRequestSerializer
 from jobs.spec import EnvVar, JobSpec
 from tests.factories import make_image, make_pool, make_team, make_user, make_volume, make_zone, worker_spec
 from tests.jobs.answers import made
+from tests.jobs.pages import CREATE, Page
 
 pytestmark = pytest.mark.django_db
 JOBS = "/api/v1/jobs/"
@@ -145,3 +147,22 @@ def test_a_job_of_before_has_the_defaults_of_what_came_later(client, least):
 def test_nothing_of_a_private_value_is_in_the_body():
     spec = JobSpec(team=1, pool=1, image=1, command="x", name="n", env=(EnvVar("K", "sekret", private=True),))
     assert "sekret" not in str(clone_body(spec, "jo-a"))
+
+
+@pytest.mark.parametrize("custom", [False, True])
+def test_by_the_form_nothing_is_dropped_or_reset(client, everything, custom):
+    private = {"name": "KEY", "value": "sekret-4711", "private": True}
+    sent = everything | {"env": [*everything["env"], private], "tags": ["x/y", "sft", "中 文"]}
+    if custom:
+        sent |= {"spec": None, "worker_count": None, "custom_gpus": 16}
+    made(client.post(JOBS, sent))
+    first = Job.objects.get()
+    browser = Client()
+    browser.force_login(first.creator)
+    fields = Page(browser.get(f"{CREATE}?from={first.key}")).fields()
+    assert browser.post(CREATE, fields).status_code == 303
+    second = Job.objects.latest("pk")
+    assert second.request == first.request
+    assert (second.origin, second.origin_kind) == (first, "clone")
+    told = list(client.get(f"{JOBS}{second.key}/").json()["origin"]["differences"])
+    assert [d["field"] for d in told] == ["env.KEY"]
