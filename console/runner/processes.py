@@ -18,16 +18,24 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """One program to run. `env` is its whole environment: secrets belong there, never into `argv`."""
+    """One program to run. `env` is its whole environment: secrets belong there, never into `argv`.
+
+    `folder` is made, for its owner only, before each start, should somebody have deleted it. Without the file
+    `serves_at` nobody reaches the program, however well it runs.
+    """
 
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
+    folder: Path | None = None
+    serves_at: Path | None = None
 
 
 def spawn(spec: ChildSpec, log: Path) -> subprocess.Popen[bytes]:
     """Start a child whose output is appended to `log`; the kernel ends it should the runner die."""
+    if spec.folder is not None:
+        spec.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with log.open("ab") as output:
         return subprocess.Popen(
             spec.argv,

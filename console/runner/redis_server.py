@@ -70,7 +70,7 @@ def server_spec(data_dir: Path, path: Path, env: Mapping[str, str]) -> ChildSpec
         *(find_server(), "--port", "0", "--unixsocket", str(path), "--unixsocketperm", "700"),
         *("--dir", str(data_dir / "redis"), "--appendonly", "yes", "--save", "", "--daemonize", "no"),
     )
-    return ChildSpec(NAME, argv, env, data_dir)
+    return ChildSpec(NAME, argv, env, data_dir, folder=data_dir / "redis", serves_at=path)
 
 
 def socket_path(data_dir: Path) -> Path:

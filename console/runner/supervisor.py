@@ -19,11 +19,15 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Backoff:
-    """Seconds to wait before a restart: doubling from `first` to `longest`, anew after a life of `steady`."""
+    """Seconds to wait before a restart: doubling from `first` to `longest`, anew after a life of `steady`.
+
+    So long after its start, `reachable`, a child is given to make the file at which it is reached.
+    """
 
     first: float = 0.5
     longest: float = 10.0
     steady: float = 30.0
+    reachable: float = 10.0
 
 
 @dataclass
@@ -93,7 +97,7 @@ class Supervisor:
         """Notice who died and start again whose time has come; raises Stopped once asked to stop."""
         self.check_stop()
         for child in self._children:
-            if child.process and has_ended(child.process):
+            if child.process and (has_ended(child.process) or self._out_of_reach(child)):
                 self._lost(child, bury(child.process))
             elif not child.process and time.monotonic() >= child.due_at:
                 self._start(child)
@@ -120,6 +124,14 @@ class Supervisor:
         child.started_at = time.monotonic()
         self._report_change()
         self.say(f"{child.spec.name}: started, process {child.process.pid}")
+
+    def _out_of_reach(self, child: _Child) -> bool:
+        """Whether the file at which a child is reached was deleted: it will not make it anew by itself."""
+        place = child.spec.serves_at
+        if place is None or time.monotonic() - child.started_at < self.backoff.reachable or place.exists():
+            return False
+        self.say(f"{child.spec.name}: {place} is gone")
+        return True
 
     def _lost(self, child: _Child, code: int) -> None:
         now = time.monotonic()

@@ -1,10 +1,14 @@
 import os
+import shutil
+import signal
 import stat
 
 import pytest
 
 from console.runner import redis_server
 from console.runner.config import Config, Refusal
+from console.runner.supervisor import Backoff
+from tests.runner.conftest import wait_for
 
 
 def has_server():
@@ -42,6 +46,23 @@ def test_messages_outlive_a_restart(supervisor, tmp_path, shell):
     supervisor.stop()
     path = socket_of(redis_server.start(supervisor, config(tmp_path / "var"), os.environ))
     assert ask(path, b"LLEN state\r\n") == b":1\r\n"
+
+
+@needs_server
+@pytest.mark.parametrize("killed", [True, False])
+def test_it_comes_back_after_its_folder_was_deleted(supervisor, tmp_path, killed):
+    supervisor.backoff = Backoff(first=0.05, longest=0.2, steady=5.0, reachable=0.5)
+    path = socket_of(redis_server.start(supervisor, config(tmp_path / "var"), os.environ))
+    if killed:
+        os.kill(supervisor.pids()["redis"], signal.SIGKILL)
+    shutil.rmtree(tmp_path / "var" / "redis")
+
+    def is_back():
+        supervisor.tick()
+        return redis_server.answers(path)
+
+    wait_for(is_back)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 @needs_server
