@@ -191,6 +191,12 @@ def event(job_id: int, code: str, *, actor: User | None = None, **data: Any) -> 
     JobEvent.objects.create(job_id=job_id, at=timezone.now(), code=code, data=data, actor=actor)
 
 
+def events(job_ids: Sequence[int], code: str, **data: Any) -> None:
+    """The same for many jobs."""
+    told = {"at": Same(timezone.now()), "code": Same(code), "data": Same(data), "actor": Same(None)}
+    bulk_insert(JobEvent, {"job": list(job_ids), **told})
+
+
 def _lock_pools(job_ids: Sequence[int]) -> None:
     pools = Job.objects.filter(among(job_ids)).order_by().values_list("pool", flat=True).distinct()
     for pool_id in sorted(set(pools)):

@@ -32,6 +32,7 @@ from runs.captures import capture_of_itself
 from runs.capturing import take_before_the_end
 from runs.checked import act_on_checks, moved_elsewhere, record_checks, unread_checks
 from runs.deployment import record_begun, record_broken, record_launch, untold_steps
+from runs.ending import end_alike
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
 from runs.stages import Broken, Deployment, step_of
@@ -132,9 +133,11 @@ def attend(job_ids: Iterable[int] | None = None) -> None:
         by_engine.setdefault(job.pool.engine, []).append(job)
     for kind, mine in by_engine.items():
         engine = engine_of(kind)
-        for sight in _sights(engine, mine):
+        sights = _sights(engine, mine)
+        ended = end_alike(sights)
+        for sight in sights:
             try:
-                if sight.due:
+                if sight.job.pk not in ended and sight.due:
                     _attend_alone(engine, sight.job.pk)
             except Exception:  # one job's trouble must not keep the others waiting
                 logger.exception("job %s: attending failed", sight.job.pk)
