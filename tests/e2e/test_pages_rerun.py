@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.spec import EnvVar
 from jobs.states import State
 from teams.models import User
 from tests.e2e.browser import in_browser, signed_in_page
-from tests.factories import make_job, make_pool, make_team, make_user, worker_spec
+from tests.factories import make_job, make_pool, make_team, make_user, occupy, worker_spec
 
 pytestmark = [*in_browser, pytest.mark.slow]
 
@@ -76,3 +77,29 @@ def test_the_verdict_follows_the_form_and_is_kept(
     new = Job.objects.latest("pk")
     assert (new.spec_asked.worker_count, new.spec_asked.rdma) == (3, False)
     assert new.private_values.get().ciphertext == job.private_values.get().ciphertext
+
+
+def test_a_waiting_job_gives_its_place_or_has_started(
+    browser: Browser, live_server: Any, alice: User, job: Job
+) -> None:
+    occupy(job.pool, [8, 8, 8, 8])
+    waits = make_job(alice, job.pool, gpus=8, name="waits")
+    late = make_job(alice, job.pool, gpus=8, name="late")
+    with signed_in_page(browser, live_server.url, alice, f"/jobs/{waits.key}/") as page:
+        page.click("text=Stop and modify")
+        expect(page.locator("#replaced")).to_contain_text("waits")
+        page.fill("#id_worker_count", "2")
+        expect(page.locator("#total-gpus")).to_have_text("16")
+        page.click("text=Stop and create")
+        expect(page.locator("#origin")).to_contain_text("Stopped and modified · waits")
+        waits.refresh_from_db()
+        assert waits.state == State.STOPPED
+
+        page.goto(f"{live_server.url}/jobs/create/?from={late.key}&replace=1")
+        page.fill("#id_name", "later")
+        move([late.pk], State.QUEUED, State.DEPLOYING)
+        page.click("text=Stop and create")
+        expect(page.locator("#changed")).to_contain_text("has started meanwhile")
+        expect(page.locator("#id_name")).to_have_value("later")
+        expect(page.locator("#replaced")).to_have_count(0)
+    assert not Job.objects.filter(name="later").exists()
