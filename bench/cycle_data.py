@@ -64,7 +64,7 @@ def reset(pool_id: int) -> None:
     """All jobs wait again, nothing is held; statistics are fresh and dead rows gone."""
     with transaction.atomic(), connection.cursor() as cursor:
         tables = ", ".join(m._meta.db_table for m in (Hold, Worker, Attempt, JobEvent))
-        cursor.execute(f"TRUNCATE {tables}")
+        cursor.execute(f"TRUNCATE {tables} CASCADE")
         pool_lock(pool_id=pool_id)
         Job.objects.update(state="queued", attempt=0, deploy_step="", eligible_at=timezone.now())
         counts_mend(pool_id=pool_id)
