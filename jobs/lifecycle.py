@@ -152,7 +152,7 @@ def prioritize(job_id: int, priority: Priority, *, actor: User) -> bool:
 
 def _with(kept: str, nodes: Collection[int]) -> str:
     """The nodes to avoid, with these; of too many the latest stay."""
-    latest = [*(avoided_ids(kept) - set(nodes)), *sorted(nodes)]
+    latest = [*(avoided_ids(kept) - set(nodes)), *sorted(set(nodes))]
     return avoided_text(latest[-MOST_AVOIDED:])
 
 

@@ -77,5 +77,5 @@ def moved_elsewhere(job: Job, attempt: Attempt, old: State, reason: Reason | Non
         return False
     workers = list(attempt.workers.filter(env_check__isnull=False))
     ranks = {culprit.rank for culprit in culprits({w.rank: items_of(w.env_check or {}) for w in workers})}
-    nodes = [w.node_id for w in workers if w.rank in ranks and w.node_id is not None]
+    nodes = {w.node_id for w in workers if w.rank in ranks and w.node_id is not None}
     return requeue(job.pk, old, reason=reason, avoid=nodes)

@@ -130,3 +130,15 @@ def test_a_node_that_went_meanwhile_is_no_trouble(engine, place):
     attend(engine, job, stopped(0))
     assert job.state == "queued"
     assert Job.objects.get().avoided == ""
+
+
+def test_a_node_on_which_several_workers_failed_is_avoided_once(engine, place, pool):
+    job = place(workers=2, gpus=4)
+    (node,) = set(Worker.objects.values_list("node", flat=True))
+    attend(engine, job, waiting(0, LOST), waiting(1, LOST))
+    attend(engine, job, stopped(0), stopped(1))
+    assert (job.state, job.avoided) == ("queued", str(node))
+    queue_cycle(pool.pk)
+    job.refresh_from_db()
+    assert job.state == "deploying"
+    assert node not in Worker.objects.filter(attempt__number=2).values_list("node", flat=True)
