@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 MOST_TOLD = 3
 LONGEST = 120  # signs of a name or path out of the log
+LONGEST_LINE = 1000  # no error is told in a longer one, and looking through it would take long
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,16 @@ def _sign(code: str, place: str, pattern: str) -> _Sign:
 
 
 SIGNS = (
-    _sign("module_missing", "images#inside", r"No module named ['\"](?P<name>[\w.]+)['\"]"),
-    _sign("program_missing", "images#inside", r"(?P<name>[\w./+-]+): (?:command )?not found$"),
+    _sign("module_missing", "images#inside", r"No module named ['\"](?P<name>[\w.]{1,200})['\"]"),
+    _sign("program_missing", "images#inside", r"(?:^|\s)(?P<name>[\w./+-]{1,120}): (?:command )?not found$"),
     _sign("variable_missing", "command#env", r"^KeyError: '(?P<name>[A-Z][A-Z0-9_]*)'$"),
-    _sign("variable_missing", "command#env", r"(?P<name>[A-Za-z_]\w*): unbound variable$"),
+    _sign("variable_missing", "command#env", r"(?:^|\s)(?P<name>[A-Za-z_]\w{0,119}): unbound variable$"),
     _sign("path_missing", "code-and-data#check-paths", r"No such file or directory: '(?P<path>[^'\n]+)'"),
     _sign("path_missing", "code-and-data#check-paths", r"can't open file '(?P<path>[^'\n]+)'"),
     _sign(
-        "path_missing", "code-and-data#check-paths", r"(?:^|: )(?P<path>[^:\n]+): No such file or directory$"
+        "path_missing",
+        "code-and-data#check-paths",
+        r"(?:^|: )(?P<path>[^:\n]{1,400}): No such file or directory$",
     ),
     _sign(
         "not_permitted", "troubleshooting#before-first-batch", r"Permission denied(?:: '(?P<path>[^'\n]+)')?"
@@ -63,13 +66,14 @@ SIGNS = (
     _sign(
         "rank_failed",
         "torchrun#mistakes",
-        r"^\s*rank\s*:\s*(?P<rank>\d+) .*\n\s*exitcode\s*:\s*(?P<exit_code>-?\d+) ",
+        r"^[ \t]*rank[ \t]*:[ \t]*(?P<rank>\d{1,9}) .*\n[ \t]*exitcode[ \t]*:[ \t]*(?P<exit_code>-?\d{1,9}) ",
     ),
 )
 
 
 def symptoms(text: str) -> list[Symptom]:
     """What the text says, the last said first, each kind once."""
+    text = "\n".join(line for line in text.split("\n") if len(line) <= LONGEST_LINE)
     found: dict[str, tuple[int, Symptom]] = {}
     for sign in SIGNS:
         for match in sign.pattern.finditer(text):

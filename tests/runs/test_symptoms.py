@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 from django.utils.translation import override
@@ -77,6 +78,22 @@ def test_the_last_one_said_comes_first_and_each_kind_once() -> None:
         ("program_missing", "b"),
         ("module_missing", "x"),
     ]
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a ", "a: ", "/", "rank : 1 ", " ", "'", "No such file or directory: '"]
+)
+def test_the_longest_tail_is_looked_through_in_a_few_steps(piece) -> None:
+    """By the processor time of this thread: it grows with the length, not with its square."""
+
+    def taken(text: str) -> float:
+        begun = time.thread_time()
+        symptoms(text)
+        return time.thread_time() - begun
+
+    whole, lines = piece * (2**16 // len(piece)), "\n".join([(piece * 1000)[:990]] * 64)
+    assert taken(whole) < 0.5
+    assert taken(lines) < 2.0
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
