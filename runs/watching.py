@@ -11,33 +11,31 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max
 from django.utils import timezone
 
 from engines.base import Engine, EngineError, Phase, WorkerLook
-from jobs.faults import MOST_PLATFORM_RESTARTS
 from jobs.findings import Reason
-from jobs.lifecycle import event, move, requeue, restart
+from jobs.lifecycle import event, move
 from jobs.models import Attempt, Job, Worker
 from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
-from pools.services import pool_lock
 from runs.captures import capture_of_itself
 from runs.capturing import take_before_the_end
-from runs.checked import act_on_checks, moved_elsewhere, record_checks, unread_checks
+from runs.checked import act_on_checks, record_checks, unread_checks
 from runs.deployment import record_begun, record_broken, record_launch, untold_steps
 from runs.ending import end_alike
+from runs.finishing import finish
 from runs.launching import attempt_key, launch
 from runs.registry import engine_of
-from runs.stages import Broken, Deployment, step_of
+from runs.stages import Deployment
 from runs.trouble import start_failed
-from runs.verdict import FAIL_FAST_GRACE_S, Cut, HangRule, Standing, Verdict, judge, restart_pause
+from runs.verdict import FAIL_FAST_GRACE_S, Cut, HangRule, Standing, Verdict, judge
 
 logger = logging.getLogger(__name__)
 
@@ -236,7 +234,7 @@ def _start(engine: Engine, sight: Sight) -> None:
         return
     if reason is not None:
         engine.stop(attempt_key(job), 0)
-        _end(job, attempt, Verdict(end=State.FAILED, reason=reason))
+        finish(job, attempt, Verdict(end=State.FAILED, reason=reason))
 
 
 def _end_if_gone(engine: Engine, sight: Sight) -> None:
@@ -246,7 +244,7 @@ def _end_if_gone(engine: Engine, sight: Sight) -> None:
         looks = engine.look([attempt_key(sight.job)]).get(attempt_key(sight.job), ())
         sight = replace(sight, looks=tuple(_honest(sight.workers, looks)))
     if sight.verdict.end is not None:
-        _end(sight.job, sight.attempt, sight.verdict)
+        finish(sight.job, sight.attempt, sight.verdict)
 
 
 def _record_start(attempt: Attempt, sight: Sight) -> None:
@@ -325,72 +323,3 @@ def _running(job: Job, attempt: Attempt) -> None:
         mine = Job.objects.select_for_update(no_key=True).filter(pk=job.pk, attempt=attempt.number)
         if mine.first() and move([job.pk], State.DEPLOYING, State.RUNNING):
             Job.objects.filter(pk=job.pk).update(started_at=attempt.started_at)
-
-
-def _end(job: Job, attempt: Attempt, verdict: Verdict) -> None:
-    """Ends the job, if it still is in this attempt."""
-    if verdict.end is None:
-        return
-    asked = verdict.reason is not None and verdict.reason.code == "stopped_by_user"
-    actor = job.stop_requested_by if asked else None
-    with transaction.atomic():
-        pool_lock(pool_id=job.pool_id)  # before any job: the order of all who take both
-        if not Job.objects.filter(pk=job.pk, attempt=attempt.number).exists():
-            return
-        old = State.DEPLOYING if attempt.started_at is None else State.RUNNING
-        if _goes_on(job, attempt, old, verdict):
-            _end_time(attempt)
-            return
-        told = _used_up(job, verdict)
-        if verdict.end == State.FAILED and verdict.reason and attempt.started_at is None:
-            step = step_of(verdict.reason, Deployment.from_json(attempt.deployment))
-            record_broken(attempt, Broken(step, timezone.now().timestamp(), verdict.reason))
-        if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor, **told):
-            Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
-
-
-def _goes_on(job: Job, attempt: Attempt, old: State, verdict: Verdict) -> bool:
-    """Whether the job is back in the queue instead of at its end."""
-    if verdict.reason is None:
-        return False
-    if verdict.cut is not None and verdict.cut.platform:
-        return _left_node(job, attempt, old, verdict.reason)
-    if verdict.end == State.FAILED and moved_elsewhere(job, attempt, old, verdict.reason):
-        return True
-    return verdict.restartable and _restarted(job, old, verdict.reason)
-
-
-def _left_node(job: Job, attempt: Attempt, old: State, reason: Reason) -> bool:
-    """After a fault of the platform: what had not started is queued again; what had, where restarts are
-    asked for, never goes to those nodes again."""
-    if old == State.DEPLOYING:
-        return requeue(job.pk, old, reason=reason)
-    if not job.max_restarts or attempt.fault is None:
-        return False
-    return requeue(job.pk, old, reason=reason, avoid=attempt.fault["nodes"], most=MOST_PLATFORM_RESTARTS)
-
-
-def _used_up(job: Job, verdict: Verdict) -> dict[str, int]:
-    """What the last event tells of restarts, if there were some and none is left."""
-    if verdict.cut is not None and verdict.cut.platform and job.platform_restarts:
-        return {"platform_restarts_used_up": job.platform_restarts}
-    if verdict.restartable and 0 < job.max_restarts <= job.restarts:
-        return {"restarts_used_up": job.restarts}
-    return {}
-
-
-def _restarted(job: Job, old: State, reason: Reason) -> bool:
-    """Whether the job goes back to the queue, to run once more after a pause."""
-    pause = restart_pause(
-        job.restarts + 1, settings.RESTART_PAUSE_SECONDS, settings.LONGEST_RESTART_PAUSE_SECONDS
-    )
-    return restart(job.pk, old, reason=reason, pause=timedelta(seconds=pause))
-
-
-def _end_time(attempt: Attempt) -> dict[str, datetime]:
-    """When the last Worker ended: it may be long before the console came to see it."""
-    last = attempt.workers.aggregate(last=Max("ended_at"))["last"]
-    if last is None:
-        return {}
-    Attempt.objects.filter(pk=attempt.pk).update(ended_at=last)
-    return {"ended_at": last}

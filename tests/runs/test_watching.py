@@ -12,6 +12,7 @@ from jobs.services import job_stop
 from jobs.spec import EnvVar
 from pools.models import Hold, WorkerSpec
 from runs import watching
+from runs.finishing import finish
 from runs.launching import attempt_key, port_settle
 from tests.factories import make_job, make_pool
 from tests.runs.stand_in import START, attend, codes, exited, running
@@ -145,7 +146,7 @@ def test_another_attempt_is_not_touched(engine, place):
     attempt = Attempt.objects.get()
     Job.objects.filter(pk=job.pk).update(attempt=2)
     verdict = watching.Sight(job, attempt, tuple(Worker.objects.all()), (exited(code=1),), START).verdict
-    watching._end(job, attempt, verdict)
+    finish(job, attempt, verdict)
     job.refresh_from_db()
     assert job.state == "running"
 

@@ -1,0 +1,90 @@
+"""The end of an attempt: its job ends with it, or goes back to the queue."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from jobs.faults import MOST_PLATFORM_RESTARTS
+from jobs.findings import Reason
+from jobs.lifecycle import move, requeue, restart
+from jobs.models import Attempt, Job
+from jobs.states import State
+from pools.services import pool_lock
+from runs.checked import moved_elsewhere
+from runs.deployment import record_broken
+from runs.stages import Broken, Deployment, step_of
+from runs.verdict import Verdict, restart_pause
+
+
+def finish(job: Job, attempt: Attempt, verdict: Verdict) -> None:
+    """Ends the job, if it still is in this attempt."""
+    if verdict.end is None:
+        return
+    asked = verdict.reason is not None and verdict.reason.code == "stopped_by_user"
+    actor = job.stop_requested_by if asked else None
+    with transaction.atomic():
+        pool_lock(pool_id=job.pool_id)  # before any job: the order of all who take both
+        if not Job.objects.filter(pk=job.pk, attempt=attempt.number).exists():
+            return
+        old = State.DEPLOYING if attempt.started_at is None else State.RUNNING
+        if _goes_on(job, attempt, old, verdict):
+            _end_time(attempt)
+            return
+        told = _used_up(job, verdict)
+        if verdict.end == State.FAILED and verdict.reason and attempt.started_at is None:
+            step = step_of(verdict.reason, Deployment.from_json(attempt.deployment))
+            record_broken(attempt, Broken(step, timezone.now().timestamp(), verdict.reason))
+        if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor, **told):
+            Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
+
+
+def _goes_on(job: Job, attempt: Attempt, old: State, verdict: Verdict) -> bool:
+    """Whether the job is back in the queue instead of at its end."""
+    if verdict.reason is None:
+        return False
+    if verdict.cut is not None and verdict.cut.platform:
+        return _left_node(job, attempt, old, verdict.reason)
+    if verdict.end == State.FAILED and moved_elsewhere(job, attempt, old, verdict.reason):
+        return True
+    return verdict.restartable and _restarted(job, old, verdict.reason)
+
+
+def _left_node(job: Job, attempt: Attempt, old: State, reason: Reason) -> bool:
+    """After a fault of the platform: what had not started is queued again; what had, where restarts are
+    asked for, never goes to those nodes again."""
+    if old == State.DEPLOYING:
+        return requeue(job.pk, old, reason=reason)
+    if not job.max_restarts or attempt.fault is None:
+        return False
+    return requeue(job.pk, old, reason=reason, avoid=attempt.fault["nodes"], most=MOST_PLATFORM_RESTARTS)
+
+
+def _used_up(job: Job, verdict: Verdict) -> dict[str, int]:
+    """What the last event tells of restarts, if there were some and none is left."""
+    if verdict.cut is not None and verdict.cut.platform and job.platform_restarts:
+        return {"platform_restarts_used_up": job.platform_restarts}
+    if verdict.restartable and 0 < job.max_restarts <= job.restarts:
+        return {"restarts_used_up": job.restarts}
+    return {}
+
+
+def _restarted(job: Job, old: State, reason: Reason) -> bool:
+    """Whether the job goes back to the queue, to run once more after a pause."""
+    pause = restart_pause(
+        job.restarts + 1, settings.RESTART_PAUSE_SECONDS, settings.LONGEST_RESTART_PAUSE_SECONDS
+    )
+    return restart(job.pk, old, reason=reason, pause=timedelta(seconds=pause))
+
+
+def _end_time(attempt: Attempt) -> dict[str, datetime]:
+    """When the last Worker ended: it may be long before the console came to see it."""
+    last = attempt.workers.aggregate(last=Max("ended_at"))["last"]
+    if last is None:
+        return {}
+    Attempt.objects.filter(pk=attempt.pk).update(ended_at=last)
+    return {"ended_at": last}
