@@ -190,7 +190,7 @@ def test_progress_stays_open_and_follows(page: Page, pool: Pool, alice: User) ->
     queue_cycle(pool.pk)
     with page.expect_response("**/progress/**"):
         page.clock.run_for(2000)
-    expect(page.locator("#progress [aria-current=step]")).to_have_text("Allocate resources")
+    expect(page.locator("#progress [aria-current=step]")).to_contain_text("Allocate resources")
     poll(page)
     expect(page.locator("#progress")).to_be_visible()
     page.keyboard.press("Escape")
