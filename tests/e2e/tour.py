@@ -14,6 +14,14 @@ STUCK = (
 )
 
 
+# What nvidia-smi says where a GPU has fallen off the bus.
+LOST_GPU = (
+    "mkdir -p /mnt/public/tools; printf '#!/bin/sh\\necho GPU is lost. Reboot the system.; exit 15\\n' "
+    "> /mnt/public/tools/nvidia-smi; chmod 755 /mnt/public/tools/nvidia-smi"
+)
+TOOLS = [{"name": "PATH", "value": "/mnt/public/tools:/usr/local/bin:/usr/bin:/bin"}]
+
+
 class Tour:
     """Jobs in every state on a furnished console, and where each page is."""
 
@@ -33,7 +41,19 @@ class Tour:
             "worker_count": 2,
             "spec": one,
             "tags": ["digits", "demo"],
+            "env_check": True,
         }
+        console.run(LOST_GPU, mounts=mounts)
+        self.unfit = console.submit(
+            "echo never",
+            spec=one,
+            name="on-bad-nodes",
+            mounts=mounts,
+            env=TOOLS,
+            env_check=True,
+            worker_count=2,
+        )
+        console.wait_state(self.unfit, "failed")  # needs room on two sets of nodes
         self.succeeded = console.submit(**digits, name="digits-01")
         self.failed = console.submit(
             'echo "loading data"; echo "Traceback: no such file" >&2; exit 3', spec=one, name="broken-数据"
@@ -49,14 +69,18 @@ class Tour:
         console.call("POST", f"jobs/{self.stacked}/stacks/", {})
         changes = {"command": "exec sh /mnt/public/digits/run.sh", "worker_count": 1, "hang_detection": True}
         self.modified = console.call("POST", f"jobs/{self.succeeded}/rerun/", changes)["id"]
-        for key, state in ((self.succeeded, "succeeded"), (self.failed, "failed"), (self.many, "running")):
+        for key, state in (
+            (self.succeeded, "succeeded"),
+            (self.failed, "failed"),
+            (self.many, "running"),
+        ):
             console.wait_state(key, state)
         console.wait_state(self.stopped, "stopped")
 
     def pages(self) -> dict[str, str]:
         """Addresses by name, in the order of the navigation."""
         pools = {p["name"]: p["id"] for p in self.console.call("GET", "pools/")["results"]}
-        jobs = ("succeeded", "failed", "running", "many", "stopped", "queued", "modified")
+        jobs = ("succeeded", "failed", "running", "many", "stopped", "queued", "modified", "unfit")
         return {
             "home": "/",
             "create": "/jobs/create/",
