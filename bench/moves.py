@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
 from celery import Celery
@@ -54,7 +55,7 @@ def main() -> None:
             together.append(timed(sender, [many], many) / TOGETHER)
     if Hold.objects.exists():
         raise SystemExit("GPUs are held by jobs that have ended")
-    call_command("recount", verbosity=0)
+    call_command("recount", stdout=StringIO())
     each, batch = statistics.median(alone), statistics.median(together)
     note = f"{batch * 1000:.2f} ms a job in a task of {TOGETHER}, {each * 1000:.1f} ms with a task for each"
     print(Result("moves", each / batch, 20, at_most=False, note=f"{note}, median of {ROUNDS}").line())

@@ -1,13 +1,17 @@
 """Many attempts that ended alike are ended together, with all that one alone would have brought."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 
 from jobs.models import Attempt, Job, JobEvent, Worker
 from jobs.scheduling import queue_cycle
+from jobs.services import job_stop
 from pools.models import Hold
 from runs import ending, watching
 from runs.launching import attempt_key
@@ -174,3 +178,35 @@ def test_the_cost_is_one_of_batches(engine, jobs, django_assert_max_num_queries)
     assert Job.objects.filter(state="succeeded", started_at__isnull=False).count() == 40
     assert Attempt.objects.filter(started_at__isnull=True).count() == 0
     assert Worker.objects.first().started_at.timestamp() == START
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time")
+def test_two_who_end_and_one_who_stops_bring_one_end_each(engine, jobs, user):
+    for _ in range(10):
+        ended = jobs(6)
+        end(engine, ended, exited(0, code=3))
+        with ThreadPoolExecutor(3) as threads:
+            work = [watching.attend, watching.attend, partial(stop_each, ended, user)]
+            for done in [threads.submit(closing, act) for act in work]:
+                done.result(timeout=60)
+        for job in ended:
+            watching.attend()
+            assert told(job)[0][0] == "failed"
+            assert [codes(job).count(code) for code in ("worker_failed", "failed", "stopped")] == [1, 1, 0]
+    assert not Hold.objects.exists()
+    call_command("recount", stdout=StringIO())
+
+
+def stop_each(jobs, user):
+    for job in jobs:
+        job_stop(job=job, actor=user)
+
+
+def closing(act):
+    """Does something in a thread whose connection is closed afterwards."""
+    try:
+        act()
+    finally:
+        connection.close()
