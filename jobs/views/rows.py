@@ -54,8 +54,8 @@ class Row:
         """Changes with whatever the row shows, but for the time that the page counts on by itself."""
         job = self.job
         times = (job.waiting_since, job.started_at, job.ended_at)
-        shown = (self.look, self.note, job.attempt, job.exit_code, self.may_stop, self.strays, times)
-        return digest(repr(shown))
+        shown = (self.look, self.mark, self.note, job.attempt, job.exit_code, self.may_stop, self.strays)
+        return digest(repr((*shown, times)))
 
 
 def rows_of(jobs: Collection[Any], user: User, asked: JobFilter, now: datetime) -> list[Row]:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from jobs.findings import Reason
-from jobs.lifecycle import move
+from jobs.lifecycle import move, prioritize
 from jobs.models import Job
 from jobs.reading import waiting_since
 from jobs.services import may_stop
@@ -228,6 +228,17 @@ def test_the_state_cells_stop_asking_at_the_end(client: Client, alice: User, poo
     assert answer.status_code == 286
     assert not [e for e in Page(answer).elements if "data-poll" in e.attrs]
     assert not [e for e in Page(client.get("/jobs/")).elements if "data-poll" in e.attrs]
+
+
+def test_another_priority_shows_in_the_row(client: Client, alice: User, pool: Pool) -> None:
+    job = make_job(alice, pool)
+    page = Page(client.get("/jobs/"))
+    assert page.by_id(f"mark-{job.key}").text.split() == []
+    prioritize(job.pk, Priority.LOW, actor=alice)
+    changed = Page(client.get(polled(page)))
+    assert changed.by_id(f"mark-{job.key}").text.split() == ["Low", "priority"]
+    assert changed.by_id(f"mark-{job.key}").attrs["hx-swap-oob"] == "true"
+    assert client.get(polled(changed)).status_code == 204
 
 
 def polled(page: Page) -> str:
