@@ -105,7 +105,9 @@ class Job(models.Model):
     origin = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="copies", verbose_name=_("made from")
     )
-    origin_kind = models.CharField(_("made as"), max_length=12, blank=True, choices=ORIGIN_LABELS)
+    origin_kind = models.CharField(
+        _("made as"), max_length=12, blank=True, default="", db_default="", choices=ORIGIN_LABELS
+    )
     created_at = models.DateTimeField(_("created"))
     started_at = models.DateTimeField(_("started"), null=True)
     ended_at = models.DateTimeField(_("ended"), null=True)

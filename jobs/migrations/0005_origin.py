@@ -20,6 +20,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='job',
             name='origin_kind',
-            field=models.CharField(blank=True, choices=[(jobs.states.OriginKind['RERUN'], 'rerun'), (jobs.states.OriginKind['MODIFIED'], 'modified rerun'), (jobs.states.OriginKind['CLONE'], 'clone'), (jobs.states.OriginKind['REPLACEMENT'], 'stopped and modified')], max_length=12, verbose_name='made as'),
+            field=models.CharField(blank=True, db_default='', default='', choices=[(jobs.states.OriginKind['RERUN'], 'rerun'), (jobs.states.OriginKind['MODIFIED'], 'modified rerun'), (jobs.states.OriginKind['CLONE'], 'clone'), (jobs.states.OriginKind['REPLACEMENT'], 'stopped and modified')], max_length=12, verbose_name='made as'),
         ),
     ]

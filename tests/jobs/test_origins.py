@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from jobs.difference import Asked, Difference, How, differences
 from jobs.forms.differences import difference_rows
 from jobs.models import Job
 from jobs.spec import EnvVar, MountSpec
-from tests.factories import make_image, make_pool, make_team, make_user, worker_spec
+from tests.factories import make_image, make_job, make_pool, make_team, make_user, worker_spec
 from tests.jobs.answers import made
 from tests.jobs.pages import CREATE, Page
 from tests.jobs.value_facts import spec
@@ -182,3 +183,16 @@ def test_a_job_that_one_does_not_see_is_no_origin(
     page = client.get(f"/jobs/{first['id']}/")
     assert page.status_code == 200
     assert job.key not in page.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_console_before_origins_can_still_write_jobs() -> None:
+    """While a console is renewed, the older one goes on for a moment, and does not know these columns."""
+    job = make_job(make_user(team := make_team()), make_pool(team))
+    unknown = {"id", "key", "origin_id", "origin_kind"}
+    columns = [field.column for field in Job._meta.concrete_fields if field.column not in unknown]
+    names = ", ".join(connection.ops.quote_name(column) for column in columns)
+    with connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO jobs_job ({names}, key) SELECT {names}, 'jo-older' FROM jobs_job")
+    older = Job.objects.exclude(pk=job.pk).get()
+    assert (older.origin_id, older.origin_kind) == (None, "")
