@@ -127,14 +127,6 @@ def requeue(
         return bool(_change([job_id], Change(old, State.QUEUED, REQUEUED, data)))
 
 
-def avoid(job_id: int, nodes: Collection[int]) -> None:
-    """Placement leaves these nodes (ids) out for the job from now on, while others can do."""
-    with transaction.atomic():
-        _lock_pools([job_id])
-        job = Job.objects.select_for_update(no_key=True).light().get(pk=job_id)
-        _reclass(job, avoided=_with(job.avoided, nodes))
-
-
 def prioritize(job_id: int, priority: Priority, *, actor: User) -> bool:
     """Gives a waiting job another priority. False, and nothing is changed, if it does not wait any more."""
     with transaction.atomic():
@@ -151,9 +143,10 @@ def prioritize(job_id: int, priority: Priority, *, actor: User) -> bool:
 
 
 def _with(kept: str, nodes: Collection[int]) -> str:
-    """The nodes to avoid, with these; of too many the latest stay."""
-    latest = [*(avoided_ids(kept) - set(nodes)), *sorted(set(nodes))]
-    return avoided_text(latest[-MOST_AVOIDED:])
+    """The nodes to avoid, with these. Of too many these stay, and of the earlier ones, whose order is not
+    kept, those with the highest ids."""
+    earlier = sorted(avoided_ids(kept) - set(nodes))
+    return avoided_text([*earlier, *sorted(set(nodes))][-MOST_AVOIDED:])
 
 
 def _reclass(job: Job, **values: Any) -> None:

@@ -19,7 +19,7 @@ from jobs.findings import Reason
 from pools.capacity import Shape, fits_empty, when_empty
 from pools.placement import NONE, MarkedNode, Room, why_not
 
-MOST_AVOIDED = 20  # nodes a job; of more the oldest are forgotten
+MOST_AVOIDED = 20  # nodes a job; of more some earlier ones are forgotten
 
 
 def avoided_ids(text: str) -> frozenset[int]:

@@ -97,9 +97,9 @@ def _avoided(waiting: Iterable[WaitingFacts]) -> dict[int, frozenset[int]]:
     return avoided
 
 
-def marked_read(nodes: Collection[int]) -> dict[int, MarkedNode]:
-    """Those of the nodes that are not retired; asks nothing for none."""
+def marked_read(flavor: int, nodes: Collection[int]) -> dict[int, MarkedNode]:
+    """Those of the nodes that are of the flavor and not retired; asks nothing for none."""
     if not nodes:
         return {}
-    rows = Node.objects.filter(pk__in=nodes).exclude(state=NodeState.RETIRED)
+    rows = Node.objects.filter(pk__in=nodes, flavor=flavor).exclude(state=NodeState.RETIRED)
     return {pk: MarkedNode(*row) for pk, *row in rows.values_list("pk", "name", "schedulable")}

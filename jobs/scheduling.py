@@ -146,7 +146,7 @@ def _flavor_state(flavor: Flavor, classes: Sequence[WaitingClass]) -> FlavorStat
         nodes = Node.objects.filter(flavor=flavor, schedulable=True, idle__gte=least).values_list(
             "name", "pk", "idle"
         )
-    marked = marked_read(NONE.union(*(c.avoided for c in classes if c.flavor == flavor.pk)))
+    marked = marked_read(flavor.pk, NONE.union(*(c.avoided for c in classes if c.flavor == flavor.pk)))
     return FlavorState(
         room=Nodes((IdleNode(*row) for row in nodes), flavor.gpus_per_node, marked),
         gpus_per_node=flavor.gpus_per_node,

@@ -6,9 +6,10 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs.counting import counts_compare
 from jobs.findings import Reason
-from jobs.lifecycle import avoid, move, prioritize, requeue
+from jobs.lifecycle import move, prioritize, requeue
 from jobs.models import Job, WaitingTotal
 from jobs.queue import MOST_AVOIDED
+from jobs.queued import marked_read
 from jobs.reasons import job_waiting
 from jobs.scheduling import queue_cycle
 from jobs.services import job_estimate, job_stop
@@ -117,30 +118,35 @@ def test_a_stop_comes_first(team, user):
     assert Job.objects.get().state == "deploying"
 
 
-def test_avoiding_moves_a_waiting_job_to_another_class(team, user):
+def test_a_job_that_avoids_nodes_waits_in_another_class(team, user):
     pool = make_pool(team, nodes=2)
-    occupy(pool, [8, 8])
-    job = make_job(user, pool)
+    job = placed(user, pool)
     make_job(user, pool)
-    nodes = list(Node.objects.order_by("pk"))
-    avoid(job.pk, [nodes[1].pk])
-    avoid(job.pk, [nodes[0].pk])
-    avoid(job.pk, [nodes[0].pk])
+    nodes = set(Node.objects.values_list("pk", flat=True))
+    requeue(job.pk, State.DEPLOYING, reason=LOST, avoid=nodes)
     assert WaitingTotal.objects.count() == 2
     job.refresh_from_db()
-    assert job.waiting_class.avoided == {node.pk for node in nodes}
+    assert job.waiting_class.avoided == nodes
     recount()
     move([job.pk], State.QUEUED, State.STOPPED)
     recount()
 
 
-def test_of_too_many_nodes_the_latest_are_avoided(team, user):
-    job = make_job(user, make_pool(team))
-    avoid(job.pk, range(1, MOST_AVOIDED + 1))
-    avoid(job.pk, [10**18])
+def test_of_too_many_nodes_the_last_met_are_avoided(team, user):
+    """However their ids compare with those of the earlier ones."""
+    pool = make_pool(team)
+    job = placed(user, pool)
+    earlier = list(range(10**18, 10**18 + MOST_AVOIDED))
+    for nodes in (earlier, [10**17]):
+        assert requeue(job.pk, State.DEPLOYING, reason=LOST, avoid=nodes)
+        queue_cycle(pool.pk)
     job.refresh_from_db()
-    assert len(job.waiting_class.avoided) == MOST_AVOIDED
-    assert 10**18 in job.waiting_class.avoided
+    assert job.waiting_class.avoided == {10**17, *earlier[1:]}
+
+
+def test_only_nodes_of_the_flavor_are_read_as_avoided(team):
+    mine, other = (Node.objects.filter(flavor__pool=make_pool(team, nodes=1)).get() for _ in range(2))
+    assert list(marked_read(mine.flavor_id, [mine.pk, other.pk])) == [mine.pk]
 
 
 def test_what_nobody_avoids_costs_no_query_more(team, user):
