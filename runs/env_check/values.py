@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from engines.base import CheckLook
+from runs.env_check.said import Measured, detail, measurements, number, time_of
 
 ITEMS = ("gpu", "rdma", "storage", "runtime", "allreduce")
 FULL = 0.5 * 2**30  # bytes: less room than this is worth a warning
-MOST_DETAIL = 200
-Measured = Mapping[str, Any]
+_NONSENSE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
+Said = Mapping[str, list[Measured]]
 
 
 class Verdict(StrEnum):
@@ -48,42 +48,53 @@ class Item:
 
 
 def judged(look: CheckLook, asked: Asked) -> tuple[Item, ...]:
-    """The items in the order in which they are looked at. What gave no answer has failed."""
-    said = _said(look.text)
-    if "no_python" in said:
-        return tuple(Item(item, Verdict.WARN, "no_python", {}) for item in _wanted(asked))
+    """The items in the order in which they are looked at. What gave no answer has failed.
+
+    Never raises, whatever was printed.
+    """
+    said = measurements(look.text)
+    untold = _unchecked(said)
+    if untold is not None:
+        return tuple(Item(item, Verdict.WARN, *untold) for item in _wanted(asked))
     items: list[Item] = []
     for item in ITEMS:
-        told = said.get(item, [])
         if item == "storage":
-            items += _storage(told, asked, look)
-        elif item == "allreduce" and asked.workers == 1:
-            items.append(Item(item, Verdict.NOT_APPLICABLE, "one_worker", {}))
-        elif not told:
-            items.append(_silent(item, look, asked))
-        elif "failed" in told[0]:
-            verdict = Verdict.WARN if item == "runtime" else Verdict.FAIL
-            items.append(Item(item, verdict, "not_measured", {"detail": _detail(told[0]["failed"])}))
+            items += _storage(said.get(item, []), asked, look)
         else:
-            items.append(_JUDGES[item](told[0], asked, said))
+            items.append(_one(item, said, asked, look))
     return tuple(items)
+
+
+def _unchecked(said: Said) -> tuple[str, dict[str, Any]] | None:
+    """Why nothing could be measured, if that is the image's doing and tells nothing of the node."""
+    if "no_python" in said:
+        return "no_python", {}
+    if "program_broke" in said and not said.keys() & set(ITEMS):
+        return "program_broke", {"status": detail(said["program_broke"][0].get("status"))}
+    return None
 
 
 def _wanted(asked: Asked) -> list[str]:
     return [item for item in ITEMS if item != "allreduce" or asked.workers > 1]
 
 
-def _said(text: str) -> dict[str, list[Measured]]:
-    """The measurements by their items; other lines are somebody else's words."""
-    said: dict[str, list[Measured]] = {}
-    for line in text.splitlines():
-        try:
-            told = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(told, dict) and isinstance(told.get("item"), str):
-            said.setdefault(told["item"], []).append(told)
-    return said
+def _one(item: str, said: Said, asked: Asked, look: CheckLook) -> Item:
+    told = said.get(item)
+    if item == "allreduce" and asked.workers == 1:
+        return Item(item, Verdict.NOT_APPLICABLE, "one_worker", {})
+    if not told:
+        return _silent(item, look, asked)
+    if "failed" in told[0]:
+        return _unmeasured(item, told[0]["failed"])
+    try:
+        return _JUDGES[item](told[0], asked, said)
+    except _NONSENSE as error:
+        return _unmeasured(item, error)
+
+
+def _unmeasured(item: str, why: Any) -> Item:
+    verdict = Verdict.WARN if item == "runtime" else Verdict.FAIL
+    return Item(item, verdict, "not_measured", {"detail": detail(why)})
 
 
 def _silent(item: str, look: CheckLook, asked: Asked, **data: Any) -> Item:
@@ -92,27 +103,24 @@ def _silent(item: str, look: CheckLook, asked: Asked, **data: Any) -> Item:
     return Item(item, Verdict.FAIL, "no_answer", data)
 
 
-def _detail(text: Any) -> str:
-    return str(text)[:MOST_DETAIL]
-
-
-def _gpu(told: Measured, asked: Asked, _said: Mapping[str, list[Measured]]) -> Item:
+def _gpu(told: Measured, asked: Asked, _said: Said) -> Item:
     present = bool(told.get("driver")) or bool(told.get("devices"))
     status, lines = told.get("status"), [str(line) for line in told.get("lines") or ()]
     if status is None:
         if not present:
             return Item("gpu", Verdict.NOT_APPLICABLE, "gpu_none", {})
-        if told.get("devices", 0) < len(asked.gpus):
-            return _missing(len(asked.gpus), int(told.get("devices", 0)))
-        return Item("gpu", Verdict.WARN, "gpu_not_queried", {"devices": told.get("devices")})
+        devices = int(number(told.get("devices", 0)))
+        if devices < len(asked.gpus):
+            return _missing(len(asked.gpus), devices)
+        return Item("gpu", Verdict.WARN, "gpu_not_queried", {"devices": devices})
     if status != 0:
-        detail = lines[-1] if lines else f"nvidia-smi: {status}"
-        return Item("gpu", Verdict.FAIL, "gpu_lost", {"detail": _detail(detail)})
+        last = lines[-1] if lines else f"nvidia-smi: {status}"
+        return Item("gpu", Verdict.FAIL, "gpu_lost", {"detail": detail(last)})
     rows = [[word.strip() for word in line.split(",")] for line in lines]
     mine = [row for row in rows if row[0].isdecimal() and int(row[0]) in asked.gpus]
     lost = [row for row in mine if "lost" in " ".join(row).lower() or "ERR!" in row]
     if lost:
-        return Item("gpu", Verdict.FAIL, "gpu_lost", {"detail": _detail(", ".join(lost[0]))})
+        return Item("gpu", Verdict.FAIL, "gpu_lost", {"detail": detail(", ".join(lost[0]))})
     if len(mine) < len(asked.gpus):
         return _missing(len(asked.gpus), len(mine))
     return _healthy(mine)
@@ -123,14 +131,14 @@ def _missing(wanted: int, seen: int) -> Item:
 
 
 def _healthy(rows: Sequence[Sequence[str]]) -> Item:
-    data = {"count": len(rows), "model": _detail(rows[0][1]) if rows and len(rows[0]) > 1 else ""}
-    errors = sum(int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal())
+    data = {"count": len(rows), "model": detail(rows[0][1]) if rows and len(rows[0]) > 1 else ""}
+    errors = number(sum(int(row[3]) for row in rows if len(row) > 3 and row[3].isdecimal()))
     if errors:
         return Item("gpu", Verdict.WARN, "gpu_memory_errors", {**data, "errors": errors})
     return Item("gpu", Verdict.PASS, "gpu_seen", data)
 
 
-def _rdma(told: Measured, asked: Asked, said: Mapping[str, list[Measured]]) -> Item:
+def _rdma(told: Measured, asked: Asked, said: Said) -> Item:
     ports = [port for port in told.get("ports") or () if isinstance(port, dict)]
     if not ports:
         if asked.rdma and told.get("driver"):
@@ -142,51 +150,55 @@ def _rdma(told: Measured, asked: Asked, said: Mapping[str, list[Measured]]) -> I
         return Item("rdma", Verdict.FAIL, "rdma_down", data)
     if len(active) < len(ports):
         return Item("rdma", Verdict.WARN, "rdma_partly", data)
-    return Item("rdma", Verdict.PASS, "rdma_active", {**data, "rate": _detail(active[0].get("rate", ""))})
+    return Item("rdma", Verdict.PASS, "rdma_active", {**data, "rate": detail(active[0].get("rate", ""))})
 
 
 def _storage(told: Sequence[Measured], asked: Asked, look: CheckLook) -> Iterator[Item]:
     if not asked.mounts:
         yield Item("storage", Verdict.NOT_APPLICABLE, "no_mounts", {})
-    by_path = {one.get("path"): one for one in told}
+    by_path = {one["path"]: one for one in told if isinstance(one.get("path"), str)}
     for path, read_only in asked.mounts:
         found = by_path.get(path)
         if found is None:
             yield _silent("storage", look, asked, path=path)
         elif "failed" in found:
-            yield Item(
-                "storage", Verdict.FAIL, "storage_broken", {"path": path, "detail": _detail(found["failed"])}
-            )
+            yield _broken(path, found["failed"])
         else:
-            yield _mount(path, read_only, found)
+            try:
+                yield _mount(path, read_only, found)
+            except _NONSENSE as error:
+                yield _broken(path, error)
+
+
+def _broken(path: str, why: Any) -> Item:
+    return Item("storage", Verdict.FAIL, "storage_broken", {"path": path, "detail": detail(why)})
 
 
 def _mount(path: str, read_only: bool, found: Measured) -> Item:
     data: dict[str, Any]
     if "error" in found:
-        data = {"path": path, "step": _detail(found.get("step")), "error": _detail(found["error"])}
+        data = {"path": path, "step": detail(found.get("step")), "error": detail(found["error"])}
         return Item("storage", Verdict.FAIL, "storage_failed", data)
     if read_only:
-        data = {"path": path, "entries": found.get("entries"), "bytes": found.get("bytes")}
+        data = {"path": path} | {name: number(found.get(name)) for name in ("entries", "bytes")}
         return Item("storage", Verdict.PASS, "storage_read", data)
     if found.get("same") is not True:
         return Item("storage", Verdict.FAIL, "storage_differs", {"path": path})
-    data = {"path": path, "write": found.get("write"), "read": found.get("read")}
-    if found.get("free", FULL) < FULL:
-        return Item(
-            "storage", Verdict.WARN, "storage_nearly_full", {**data, "mib": int(found["free"] / 2**20)}
-        )
+    data = {"path": path} | {name: number(found.get(name)) for name in ("write", "read")}
+    free = number(found.get("free", FULL))
+    if free < FULL:
+        return Item("storage", Verdict.WARN, "storage_nearly_full", {**data, "mib": int(free / 2**20)})
     return Item("storage", Verdict.PASS, "storage_written", data)
 
 
-def _runtime(told: Measured, asked: Asked, said: Mapping[str, list[Measured]]) -> Item:
+def _runtime(told: Measured, asked: Asked, said: Said) -> Item:
     if not told.get("torch"):
         if told.get("error"):
-            return Item("runtime", Verdict.WARN, "torch_broken", {"detail": _detail(told["error"])})
+            return Item("runtime", Verdict.WARN, "torch_broken", {"detail": detail(told["error"])})
         return Item("runtime", Verdict.NOT_APPLICABLE, "torch_none", {})
-    data = {name: _detail(told.get(name) or "–") for name in ("torch", "cuda", "nccl")}
+    data = {name: detail(told.get(name) or "–") for name in ("torch", "cuda", "nccl")}
     if told.get("available"):
-        return Item("runtime", Verdict.PASS, "torch_cuda", {**data, "devices": told.get("devices")})
+        return Item("runtime", Verdict.PASS, "torch_cuda", {**data, "devices": number(told.get("devices"))})
     gpu = _gpu(said["gpu"][0], asked, said) if said.get("gpu") and "failed" not in said["gpu"][0] else None
     works = gpu is not None and gpu.verdict in (Verdict.PASS, Verdict.WARN)
     if told.get("cuda") and works:
@@ -194,10 +206,10 @@ def _runtime(told: Measured, asked: Asked, said: Mapping[str, list[Measured]]) -
     return Item("runtime", Verdict.WARN, "torch_cpu", data)
 
 
-def _allreduce(told: Measured, asked: Asked, _said: Mapping[str, list[Measured]]) -> Item:
-    data = {"workers": asked.workers, "seconds": told.get("took")}
+def _allreduce(told: Measured, asked: Asked, _said: Said) -> Item:
     if told.get("right") is not True:
         return Item("allreduce", Verdict.FAIL, "allreduce_wrong", {"workers": asked.workers})
+    data = {"workers": asked.workers, "seconds": number(told.get("took"))}
     return Item("allreduce", Verdict.PASS, "allreduce_right", data)
 
 
@@ -205,8 +217,12 @@ _JUDGES = {"gpu": _gpu, "rdma": _rdma, "runtime": _runtime, "allreduce": _allred
 
 
 def report_of(look: CheckLook, asked: Asked) -> dict[str, Any]:
-    """What is kept of the check of a Worker."""
-    told = {"outcome": look.outcome, "began_at": look.began_at, "ended_at": look.ended_at}
+    """What is kept of the check of a Worker. Never raises, and every database can keep it."""
+    told = {
+        "outcome": look.outcome,
+        "began_at": time_of(look.began_at),
+        "ended_at": time_of(look.ended_at),
+    }
     return {**told, "items": [item.as_json() for item in judged(look, asked)]}
 
 

@@ -1,6 +1,7 @@
 """What measurements of an environment check mean, and who is to blame."""
 
 import json
+import math
 
 import pytest
 
@@ -125,6 +126,78 @@ def test_without_python_nothing_is_said_to_be_well():
     items = found({"item": "no_python"}, workers=2)
     assert [one.item for one in items] == list(ITEMS)
     assert {str(one.verdict) for one in items} == {"warn"}
+
+
+DEEP = '{"item": "gpu", "lines": ' + "[" * 50_000 + "]" * 50_000 + "}"
+NEST = '{"item": "gpu", "status": 0, "lines": ' + "[" * 400 + "]" * 400 + "}"
+HOSTILE = [
+    '{"item": "gpu", "driver": 1, "devices": "8", "status": null}',
+    '{"item": "gpu", "driver": 1, "devices": 1e999, "status": null}',
+    '{"item": "gpu", "driver": 1, "devices": NaN, "status": null}',
+    '{"item": "gpu", "driver": 1, "devices": [1, 2], "status": null}',
+    '{"item": "gpu", "driver": 1, "devices": ' + "9" * 4000 + ', "status": null}',
+    '{"item": "gpu", "driver": 1, "devices": ' + "9" * 5000 + ', "status": null}',
+    '{"item": "gpu", "status": 0, "lines": 7}',
+    '{"item": "gpu", "status": 0, "lines": [null, {"a": NaN}, "0, A, 1, ' + "9" * 3000 + '"]}',
+    '{"item": "gpu", "status": [NaN], "lines": {}}',
+    '{"item": "gpu", "failed": {"\\u0000": NaN}}',
+    '{"item": "gpu", "status": 1, "lines": ["\\u0000 \\ud800"]}',
+    '{"item": "rdma", "ports": 5}',
+    '{"item": "rdma", "ports": [{"state": "ACTIVE", "rate": "\\udfff\\u0000"}]}',
+    '{"item": "storage", "path": ["/d"]}',
+    '{"item": "storage", "path": {"a": 1}}',
+    '{"item": "storage", "path": "/d", "same": true, "write": Infinity, "read": 1, "free": 1}',
+    '{"item": "storage", "path": "/d", "same": true, "write": 1, "read": 1, "free": "much"}',
+    '{"item": "storage", "path": "/d", "same": true, "write": {"x": "\\u0000"}, "read": 1, "free": 1}',
+    '{"item": "storage", "path": "/d", "step": NaN, "error": "\\u0000"}',
+    '{"item": "runtime", "torch": "\\u0000", "available": true, "devices": {"a": ["\\ud800"]}}',
+    '{"item": "runtime", "torch": {"x": NaN}, "cuda": "\\ud800", "nccl": [NaN]}',
+    '{"item": "runtime", "torch": "2", "cuda": "13"}\n{"item": "gpu", "status": 0, "lines": 7}',
+    '{"item": "allreduce", "right": true, "took": "\\u0000"}',
+    '{"item": "allreduce", "right": true, "took": ' + "9" * 400 + "}",
+    '{"item": "program_broke", "status": {"a": NaN, "b": "\\u0000\\ud800"}}',
+    '{"item": "\\u0000"}',
+    '"\\ud800"',
+    "NaN",
+    DEEP,
+    NEST,
+    "\0\ud800",
+]
+
+
+def texts_of(value):
+    """All strings and numbers in it."""
+    if isinstance(value, dict):
+        return [one for pair in value.items() for part in pair for one in texts_of(part)]
+    if isinstance(value, list):
+        return [one for part in value for one in texts_of(part)]
+    return [value]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_whatever_is_printed_is_judged_and_can_be_kept(text):
+    asked = Asked((0,), (("/d", False),), workers=2)
+    for given in (CheckLook("done", text, 1.0, 2.0), CheckLook("broke_off", text, math.nan, -math.inf)):
+        kept = report_of(given, asked)
+        written = json.dumps(kept, allow_nan=False)
+        assert len(written) < 4000
+        assert "\\u0000" not in written
+        assert all(isinstance(one, str | int | float | None) for one in texts_of(kept))
+        for one in texts_of(kept):
+            assert not isinstance(one, str) or one.encode()  # no lone surrogate
+        assert [item.item for item in items_of(kept)] == list(ITEMS)
+        for item in items_of(kept):
+            assert found_text(item.code, item.data)
+
+
+def test_nonsense_is_no_measurement():
+    for text in HOSTILE[:8]:
+        first = judged(CheckLook("done", text), Asked((0,)))[0]
+        assert str(first.verdict) == "fail"
+    took = judged(CheckLook("done", '{"item": "runtime", "torch": "2", "available": 1}'), Asked((0,)))[3]
+    assert (str(took.verdict), took.code) == ("warn", "not_measured")
+    mount = judged(CheckLook("done", HOSTILE[16]), Asked((0,), (("/d", False),)))[2]
+    assert (mount.code, mount.data["path"]) == ("storage_broken", "/d")
 
 
 def failed(item, code="x"):
