@@ -24,6 +24,9 @@ VERDICT_LABELS = {
 }
 FOUND = {
     "no_python": gettext_lazy("Not checked: the image has no Python."),
+    "program_broke": gettext_lazy(
+        "Not checked: the image's Python could not run the check (exit status %(status)s)."
+    ),
     "timed_out": gettext_lazy("No answer within %(seconds)s s."),
     "no_answer": gettext_lazy("The check broke off before it."),
     "not_measured": gettext_lazy("Could not be measured: %(detail)s"),

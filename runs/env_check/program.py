@@ -1,7 +1,9 @@
 """Measures the environment of a Worker from inside. It judges nothing: each line it prints is a measurement.
 
-It is sent into the Worker as text, so it needs nothing but Python 3.6 and its standard library.
+It is sent into the Worker as text, so it needs nothing but Python 3.6 and its standard library. There
+annotations of functions are evaluated: no built-in type may be subscripted in them.
 """
+# ruff: noqa: UP006, UP035
 
 import array
 import errno
@@ -13,9 +15,9 @@ import socket
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict  # noqa: UP035
+from typing import Any, Callable, Dict, List, Tuple
 
-Told = Dict[str, Any]  # noqa: UP006
+Told = Dict[str, Any]
 
 BLOCK = 2**20
 BLOCKS = 16  # MiB that are written to each mount
@@ -37,7 +39,7 @@ def asked(name: str) -> str:
     return os.environ["TRAINYARD_CHECK_" + name]
 
 
-def output_of(command: list[str], seconds: float) -> tuple[int, list[str]]:
+def output_of(command: List[str], seconds: float) -> Tuple[int, List[str]]:
     """Exit status and the lines that a program prints; -1 if it does not end."""
     try:
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
@@ -158,7 +160,7 @@ def runtime() -> Told:
     return {"torch": None, "error": "" if missing else (last or f"status {status}")}
 
 
-def listening(addresses: list[str], rank: int, port: int) -> socket.socket:
+def listening(addresses: List[str], rank: int, port: int) -> socket.socket:
     """Before anything else, so that no neighbour comes too early."""
     server = socket.socket()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -167,7 +169,7 @@ def listening(addresses: list[str], rank: int, port: int) -> socket.socket:
     return server
 
 
-def allreduce(server: socket.socket, addresses: list[str], rank: int, port: int, until: float) -> Told:
+def allreduce(server: socket.socket, addresses: List[str], rank: int, port: int, until: float) -> Told:
     """A vector goes round the ring: each adds its own, and then each gets the sum."""
     began = time.monotonic()
     size = len(addresses)
@@ -192,7 +194,7 @@ def allreduce(server: socket.socket, addresses: list[str], rank: int, port: int,
     return {"right": right, "took": round(time.monotonic() - began, 3)}
 
 
-def connected(address: tuple[str, int], until: float) -> socket.socket:
+def connected(address: Tuple[str, int], until: float) -> socket.socket:
     while True:
         try:
             return socket.create_connection(address, 1)

@@ -1,5 +1,5 @@
-"""Takes what was printed in a Worker for no more than it is: the words of programs that the job may have brought
-along. What comes out of here can be kept by every database. Pure."""
+"""Takes what was printed in a Worker for no more than it is: the words of programs that the job may have
+brought along. What comes out of here can be kept by every database. Pure."""
 
 from __future__ import annotations
 

@@ -21,6 +21,8 @@ else
   "$python" -I - <<'TRAINYARD_CHECK_PROGRAM'
 {_PROGRAM}
 TRAINYARD_CHECK_PROGRAM
+  status=$?
+  if [ "$status" != 0 ]; then echo; echo '{{"item": "program_broke", "status": '"$status"'}}'; fi
 fi
 echo TRAINYARD-CHECK-END
 """
