@@ -22,14 +22,15 @@ from runs.verdict import Verdict, restart_pause
 
 
 def finish(job: Job, attempt: Attempt, verdict: Verdict) -> None:
-    """Ends the job, if it still is in this attempt."""
+    """Ends the job, if it still is in this attempt. A stop that was asked for since `job` was read is another
+    thing to judge, which the next look does: what was seen before knows nothing of it."""
     if verdict.end is None:
         return
     asked = verdict.reason is not None and verdict.reason.code == "stopped_by_user"
     actor = job.stop_requested_by if asked else None
     with transaction.atomic():
         pool_lock(pool_id=job.pool_id)  # before any job: the order of all who take both
-        if not Job.objects.filter(pk=job.pk, attempt=attempt.number).exists():
+        if not _as_judged(job, attempt):
             return
         old = State.DEPLOYING if attempt.started_at is None else State.RUNNING
         if _goes_on(job, attempt, old, verdict):
@@ -41,6 +42,14 @@ def finish(job: Job, attempt: Attempt, verdict: Verdict) -> None:
             record_broken(attempt, Broken(step, timezone.now().timestamp(), verdict.reason))
         if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor, **told):
             Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
+
+
+def _as_judged(job: Job, attempt: Attempt) -> bool:
+    """Whether the job still is in this attempt and nobody has asked for its end meanwhile; stays so until the
+    transaction ends. Its pool is locked."""
+    row = Job.objects.select_for_update(no_key=True).filter(pk=job.pk, attempt=attempt.number)
+    found = row.values_list("stop_requested_at").first()
+    return found is not None and (found[0] is None or job.stop_requested_at is not None)
 
 
 def _goes_on(job: Job, attempt: Attempt, old: State, verdict: Verdict) -> bool:
@@ -66,7 +75,8 @@ def _left_node(job: Job, attempt: Attempt, old: State, reason: Reason) -> bool:
 
 def _used_up(job: Job, verdict: Verdict) -> dict[str, int]:
     """What the last event tells of restarts, if there were some and none is left."""
-    if verdict.cut is not None and verdict.cut.platform and job.platform_restarts:
+    platform = verdict.cut is not None and verdict.cut.platform
+    if platform and job.platform_restarts >= MOST_PLATFORM_RESTARTS:
         return {"platform_restarts_used_up": job.platform_restarts}
     if verdict.restartable and 0 < job.max_restarts <= job.restarts:
         return {"restarts_used_up": job.restarts}
