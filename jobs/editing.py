@@ -47,8 +47,10 @@ def job_edit(*, job: Job, actor: User, edit: Edit) -> None:
     if errors := _errors(job, actor, edit):
         raise RequestRefused(errors)
     with transaction.atomic():
+        # The row is locked after the pool, as in every move; of two edits one comes after the other.
         if edit.priority is not None and not prioritize(job.pk, Priority.of(edit.priority), actor=actor):
             raise NotWaiting(job.key)
+        Job.objects.select_for_update(no_key=True).light().get(pk=job.pk)
         if edit.description is not None:
             Job.objects.filter(pk=job.pk).update(description=edit.description)
         if edit.tags is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -156,6 +158,14 @@ class Job(models.Model):
     def spec_asked(self) -> JobSpec:
         """The request as it was sent; what came later into requests has its default."""
         return JobSpec.from_json(self.request)
+
+    @property
+    def spec_to_repeat(self) -> JobSpec:
+        """The request, with the description and the tags of today: they may have been edited since."""
+        asked, rows = self.spec_asked, sorted(self.tags.all(), key=lambda tag: tag.pk)
+        tags = tuple(tag.name for tag in rows)
+        unedited = tags == tuple(dict.fromkeys(asked.tags))  # a request may name one twice
+        return replace(asked, description=self.description, tags=asked.tags if unedited else tags)
 
     @property
     def shape(self) -> Shape:

@@ -41,7 +41,7 @@ def copies_read(*, job: Job, user: User) -> Sequence[Job]:
 
 
 def _asked(job: Job) -> Asked:
-    return Asked(job.spec_asked, job.frozen | {"team": {"name": job.team.name}})
+    return Asked(job.spec_to_repeat, job.frozen | {"team": {"name": job.team.name}})
 
 
 def _kept(origin: Job, job: Job) -> set[str]:

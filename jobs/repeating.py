@@ -34,8 +34,9 @@ def rerun_request(*, user: User, job: Job, changes: Changes = NOTHING) -> Rerun:
     variable of the job."""
     if unknown := unknown_private(job.spec_asked, changes.private):
         raise RequestRefused(unknown)
-    _spec, facts = request_read(user, job.spec_asked)
-    return rerun_of(job.spec_asked, job.key, changes, facts.pool)
+    asked = job.spec_to_repeat
+    _spec, facts = request_read(user, asked)
+    return rerun_of(asked, job.key, changes, facts.pool)
 
 
 def job_rerun(*, user: User, job: Job, changes: Changes = NOTHING, promise: Promise | None = None) -> Job:

@@ -143,7 +143,7 @@ class JobClone(ApiView):
 
     def get(self, request: Request, key: str) -> Response:
         job = get_object_or_404(Job.objects.for_user(request.user), key=key)
-        return Response(clone_body(job.spec_asked, job.key))
+        return Response(clone_body(job.spec_to_repeat, job.key))
 
 
 class NothingSerializer(StrictSerializer):

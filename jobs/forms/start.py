@@ -84,7 +84,7 @@ def start_from(user: User, job: Job, *, replace_it: bool = False, adopt: str = "
     """What an earlier job asked for. What is not there any more is left out, each with a sentence. With
     `replace_it` the new job is to take its place, which only a waiting one gives up. `adopt` are values of
     an alternative, as JSON."""
-    spec = job.spec_asked
+    spec = job.spec_to_repeat
     offer = offer_read(user, spec.team, pool_adopted(adopt) or spec.pool)
     values = _new(offer) | asked_values(spec) | {"origin": [job.key]}
     may = replace_it and may_stop(user=user, job=job)

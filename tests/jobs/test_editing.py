@@ -1,8 +1,13 @@
 """Changing priority, description and tags of a job, by REST and on its page."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
+from django.db import connection
 
 from jobs.counting import counts_compare
+from jobs.editing import Edit, job_edit
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
 from tests.factories import make_job, make_pool, make_team, make_user, occupy
@@ -92,6 +97,39 @@ def test_tags_and_description_at_any_time(api, user, job):
 )
 def test_what_breaks_a_rule_is_named(api, user, job, body, found):
     assert errors(edit(api, user, job, **body)) == (400, [found])
+
+
+def test_what_was_edited_goes_along_into_copies(api, client, user, job):
+    edit(api, user, job, description="newer", tags=["c", "a"])
+    body = api(user).get(f"{address(job)}clone/").json()
+    assert (body["description"], body["tags"]) == ("newer", ["c", "a"])
+    again = api(user).post(f"{address(job)}rerun/", {}, format="json").json()
+    assert (again["description"], again["tags"]) == ("newer", ["c", "a"])
+    assert (again["origin"]["kind"], again["origin"]["differences"]) == ("rerun", [])
+    client.force_login(user)
+    form = Page(client.get("/jobs/create/", {"from": job.key})).fields()
+    assert (form["description"], form["tags"]) == (["newer"], ["c, a"])
+    edit(api, user, Job.objects.get(key=again["id"]), tags=["a"])
+    told = api(user).get(f"/api/v1/jobs/{again['id']}/").json()["origin"]["differences"]
+    assert [(one["field"], one["old"], one["new"]) for one in told] == [("tags", ["c", "a"], ["a"])]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_edits_of_tags_at_a_time_come_one_after_the_other(user, job):
+    start = Barrier(2)
+
+    def change(tags):
+        try:
+            start.wait(timeout=20)
+            job_edit(job=Job.objects.get(pk=job.pk), actor=user, edit=Edit(tags=tags))
+        finally:
+            connection.close()
+
+    for _ in range(10):
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(change, [("x", "y"), ("y", "x", "z")]))
+        left = list(job.tags.order_by("pk").values_list("name", flat=True))
+        assert left in (["x", "y"], ["y", "x", "z"])
 
 
 def test_who_may(api, team, user, job):
