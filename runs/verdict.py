@@ -95,7 +95,9 @@ class Standing:
             return limit if over else Cut(asked, State.STOPPED, Reason("stopped_by_user"))
         broken, fault = self._broken, self._fault
         if broken is not None and (fault is None or broken.at <= fault.at):
-            return Cut(broken.at, State.FAILED, broken.reason, broken, grace_s=0)  # no command ran
+            ran = any(look.started_at is not None for look in self.looks)
+            grace = None if ran else 0  # where no command ran there is nothing to be ended in peace
+            return Cut(broken.at, State.FAILED, broken.reason, broken, grace_s=grace)
         hung = None if self.hang is None else self.hang.cut
         acts = any(look.stopped or look.phase in ALIVE for look in self.looks)
         cuts = (limit if acts else None, hung if acts else None, fault)

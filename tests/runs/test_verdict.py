@@ -3,7 +3,9 @@
 import pytest
 
 from engines.base import Fault, Phase, WorkerLook
+from jobs.findings import Reason
 from jobs.states import State
+from runs.stages import Broken, Deployment
 from runs.verdict import FAIL_FAST_GRACE_S, HangRule, Standing, judge, restart_pause
 
 
@@ -299,3 +301,22 @@ def test_what_an_end_around_a_hang_is(looks, more, end, reason):
     said = verdict(*looks, now=100.0, hang=rule("restart", suspected=20.0, hung=80.0), **more)
     assert (said.end, said.reason and said.reason.code) == (State(end), reason)
     assert said.restartable is (reason in ("exit_code", "hung"))
+
+
+BROKEN = Broken("pull_image", 90.0, Reason("deploy_timeout", {"step": "pull_image", "seconds": 60.0}))
+
+
+@pytest.mark.parametrize(
+    ("looks", "grace"),
+    [
+        ([starting(0), starting(1)], 0),
+        ([starting(0), absent(1)], 0),
+        ([WorkerLook(0, Phase.EXITED, stopped=True, ended_at=91.0), starting(1)], 0),
+        ([running(0), starting(1)], 30),
+        ([exited(0), starting(1)], 30),
+        ([exited(0, 143, at=95.0, stopped=True), running(1)], 30),
+    ],
+)
+def test_a_broken_deployment_gives_time_to_commands_that_run(looks, grace):
+    now = verdict(*looks, deployment=Deployment(broken=BROKEN))
+    assert (now.stop, now.end, now.start, now.cut.broken) == (grace, None, False, BROKEN)
