@@ -27,10 +27,7 @@ def record_begun(attempt: Attempt, looks: Sequence[WorkerLook], expected: int) -
 
 def record_launch(attempt: Attempt, now: float) -> None:
     """The engine is asked to start what is missing of the attempt."""
-    _keep(
-        attempt,
-        lambda kept: replace(kept, launched_at=kept.launched_at or now, launches=kept.launches + 1),
-    )
+    _keep(attempt, lambda kept: kept.launched(now))
 
 
 def record_broken(attempt: Attempt, broken: Broken) -> bool:

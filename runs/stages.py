@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from engines.base import Phase, WorkerLook
@@ -11,6 +12,7 @@ from jobs.findings import Reason
 from jobs.states import DeployStep
 
 LAUNCHES_BORNE = 5  # a supervisor that never comes to its first step was started so often at least
+LAUNCH_TRIES_S = 60.0  # so long at most counts as tried after a launch: then the console or machine was away
 # Where a Worker could not be started: the step that has to do with it.
 STEP_OF_FAULT = {
     "mount_missing": DeployStep.STORAGE,
@@ -36,11 +38,13 @@ class Broken:
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """What is known of an attempt's deployment, as it is kept: when all Workers had begun each step; when the
-    engine was first asked to start them, and how often it was; where it failed."""
+    engine was last asked to start them, how often it was, and for how long it had been tried by then; where
+    it failed."""
 
     begun: Mapping[str, float] = field(default_factory=dict)
     launched_at: float | None = None
     launches: int = 0
+    tried_s: float = 0.0
     broken: Broken | None = None
 
     @classmethod
@@ -50,27 +54,53 @@ class Deployment:
         broken = kept.get("broken")
         if broken:
             broken = Broken(broken["step"], broken["at"], Reason(**broken["reason"]))
-        return cls(kept.get("begun", {}), kept.get("launched_at"), kept.get("launches", 0), broken)
+        launches = kept.get("launched_at"), kept.get("launches", 0), kept.get("tried_s", 0.0)
+        return cls(kept.get("begun", {}), *launches, broken)
 
     def as_json(self) -> dict[str, Any]:
-        told = {"begun": dict(self.begun), "launched_at": self.launched_at, "launches": self.launches}
-        return {**told, "broken": self.broken.as_json() if self.broken else None}
+        launches = {"launched_at": self.launched_at, "launches": self.launches, "tried_s": self.tried_s}
+        return {
+            "begun": dict(self.begun),
+            **launches,
+            "broken": self.broken.as_json() if self.broken else None,
+        }
 
     @property
-    def step(self) -> tuple[str, float | None]:
-        """The step that is under way, and since when."""
-        begun = [(step, self.begun[step]) for step in DeployStep if step in self.begun]
-        return begun[-1] if begun else (DeployStep.ALLOCATE, self.launched_at)
+    def step(self) -> str:
+        """The last step that all Workers have begun."""
+        return next((step for step in reversed(DeployStep) if step in self.begun), DeployStep.ALLOCATE)
 
-    def overdue(self, limits: Mapping[str, float], now: float) -> Broken | None:
-        """The step that has lasted for too long. While nobody tried to start anything no time counts."""
-        step, since = self.step
-        limit = limits.get(step)
-        if limit is None or since is None or since + limit > now:
+    def launched(self, now: float) -> Deployment:
+        """The engine is asked once more to start what is missing."""
+        return replace(self, launched_at=now, launches=self.launches + 1, tried_s=self._tried(now))
+
+    def overdue(self, looks: Sequence[WorkerLook], limits: Mapping[str, float], now: float) -> Broken | None:
+        """The step that has lasted for too long, of those that the looks show under way. What nobody tried
+        meanwhile, as the machine or the console was away, takes no time."""
+        under_way = [self._under_way(look, now) for look in looks]
+        ends = [(since + limits[step], step) for step, since in filter(None, under_way) if step in limits]
+        at, step = min(ends, default=(inf, ""))
+        if at > now:
             return None
-        if step == DeployStep.ALLOCATE and self.launches < LAUNCHES_BORNE:
-            return None
-        return Broken(step, since + limit, Reason("deploy_timeout", {"step": str(step), "seconds": limit}))
+        return Broken(step, at, Reason("deploy_timeout", {"step": step, "seconds": limits[step]}))
+
+    def _under_way(self, look: WorkerLook, now: float) -> tuple[str, float] | None:
+        """The step in which a Worker is, and since when. One that is absent is in none, unless it was started
+        again and again and never came to any. A supervisor begins after it was asked for, whatever another
+        one has left behind."""
+        if look.phase is Phase.STARTING and look.steps:
+            step, began = look.steps[-1]
+            return step, max(began, self.launched_at or 0.0)
+        if look.phase is Phase.STARTING and self.launched_at is not None:
+            return str(DeployStep.ALLOCATE), self.launched_at
+        if look.phase is Phase.ABSENT and self.launches >= LAUNCHES_BORNE:
+            return str(DeployStep.ALLOCATE), now - self._tried(now)
+        return None
+
+    def _tried(self, now: float) -> float:
+        """For how many seconds the Workers have been tried to be started."""
+        latest = now if self.launched_at is None else self.launched_at
+        return self.tried_s + min(max(now - latest, 0.0), LAUNCH_TRIES_S)
 
 
 def steps_begun(looks: Sequence[WorkerLook], expected: int) -> dict[str, float]:
@@ -86,11 +116,6 @@ def steps_begun(looks: Sequence[WorkerLook], expected: int) -> dict[str, float]:
     return begun
 
 
-def is_deploying(looks: Sequence[WorkerLook]) -> bool:
-    """Whether some Worker has not come to its command yet."""
-    return any(look.phase in (Phase.ABSENT, Phase.STARTING) for look in looks)
-
-
 def step_of(reason: Reason, deployment: Deployment) -> str:
     """The step at which an attempt failed whose command never ran."""
-    return str(STEP_OF_FAULT.get(reason.code) or deployment.step[0])
+    return str(STEP_OF_FAULT.get(reason.code) or deployment.step)

@@ -11,7 +11,7 @@ from engines.base import Phase, WorkerLook
 from jobs.findings import Reason
 from jobs.rules.limits import HUNG_AFTER
 from jobs.states import State
-from runs.stages import Broken, Deployment, is_deploying
+from runs.stages import Broken, Deployment
 
 FAIL_FAST_GRACE_S = 5.0
 _SAME_S = 0.001  # times that differ by less are one: some were stored in between
@@ -107,9 +107,8 @@ class Standing:
     @property
     def _broken(self) -> Broken | None:
         """Where the deployment failed: what was written down, or a step that lasts for too long."""
-        if self.deployment.broken is not None or not is_deploying(_by_rank(self)):
-            return self.deployment.broken
-        return self.deployment.overdue(self.step_limits, self.now)
+        kept = self.deployment
+        return kept.broken or kept.overdue(_by_rank(self), self.step_limits, self.now)
 
     @property
     def _fault(self) -> Cut | None:

@@ -1,6 +1,8 @@
 """Deploy steps: when each began, how long one may last, and where a deployment failed."""
 
 import shutil
+import time
+from dataclasses import replace
 
 import pytest
 
@@ -10,9 +12,10 @@ from jobs.scheduling import queue_cycle
 from jobs.services import job_stop
 from jobs.spec import MountSpec
 from pools.models import Hold
-from runs.stages import LAUNCHES_BORNE, Deployment, is_deploying, steps_begun
+from runs.launching import attempt_key
+from runs.stages import LAUNCHES_BORNE, Deployment, steps_begun
 from tests.factories import make_job, make_pool, make_volume
-from tests.runs.stand_in import START, attend, codes, running
+from tests.runs.stand_in import START, attend, codes, exited, running
 from tests.runs.test_real_runs import runs  # noqa: F401
 
 LIMITS = {"allocate": 300.0, "storage": 120.0, "pull_image": 1800.0}
@@ -37,31 +40,81 @@ def test_a_step_begins_with_its_last_worker(looks, expected, begun):
     assert steps_begun(looks, expected) == begun
 
 
+ABSENT = WorkerLook(0, Phase.ABSENT)
+
+
+def began(step, at, rank=0):
+    return starting(rank, ("storage", 1.0), (step, at))
+
+
 @pytest.mark.parametrize(
-    ("begun", "launches", "now", "step"),
+    ("looks", "now", "step"),
     [
-        ({"storage": 100.0}, 1, 219.9, None),
-        ({"storage": 100.0}, 1, 220.0, "storage"),
-        ({"storage": 100.0, "initialize": 101.0}, 1, 9999.0, None),  # no limit was set for it
-        ({"storage": 100.0, "pull_image": 101.0}, 1, 1901.0, "pull_image"),
-        ({}, LAUNCHES_BORNE, 350.0, "allocate"),
-        ({}, LAUNCHES_BORNE - 1, 350.0, None),  # the console was away
-        ({}, LAUNCHES_BORNE, 349.0, None),
+        ([began("storage", 100.0)], 219.9, None),
+        ([began("storage", 100.0)], 220.0, "storage"),
+        ([began("initialize", 101.0)], 9999.0, None),  # no limit was set for it
+        ([began("pull_image", 101.0)], 1901.0, "pull_image"),
+        ([began("pull_image", 101.0)], 1900.9, None),
+        # each Worker is in a step of its own; who runs or has ended is in none
+        ([began("pull_image", 101.0), began("storage", 100.0, 1)], 220.0, "storage"),
+        ([running(0), began("storage", 100.0, 1)], 220.0, "storage"),
+        ([running(0), exited(1)], 9999.0, None),
+        # an earlier supervisor is gone: nobody is in any step, however long the machine was off
+        ([ABSENT], 9999.0, None),
+        ([], 9999.0, None),
+        # one that lives and never comes to its first step
+        ([starting(0)], 349.9, None),
+        ([starting(0)], 350.0, "allocate"),
+        # what it finds of the one before is not its own
+        ([began("storage", 10.0)], 169.9, None),
+        ([began("storage", 10.0)], 170.0, "storage"),
     ],
 )
-def test_how_long_a_step_may_last(begun, launches, now, step):
-    broken = Deployment(begun, launched_at=50.0, launches=launches).overdue(LIMITS, now)
+def test_how_long_a_step_may_last(looks, now, step):
+    kept = Deployment({"storage": 1.0, "pull_image": 3.0}, launched_at=50.0, launches=1)
+    broken = kept.overdue(looks, LIMITS, now)
     assert (broken and broken.step) == step
     if broken:
+        assert broken.at <= now
         assert broken.reason.data == {"step": step, "seconds": LIMITS[step]}
-        kept = Deployment(begun, broken=broken)
+        kept = replace(kept, tried_s=7.0, broken=broken)
         assert Deployment.from_json(kept.as_json()) == kept
 
 
-def test_who_runs_is_not_deployed_any_more():
-    assert not is_deploying([running(0)])
-    assert is_deploying([running(0), starting(1)])
+def launched(*times):
+    kept = Deployment()
+    for now in times:
+        kept = kept.launched(now)
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("times", "now", "over"),
+    [
+        ([0, 50, 100, 150, 200, 250], 300, True),
+        ([0, 50, 100, 150, 200, 250], 299, False),
+        ([0, 290, 300], 310, False),  # too few to tell
+        (range(0, 300, 2), 300, True),
+        # away for a day: what was tried before and since counts, the day does not
+        ([0, 2, 4, 6], 86400, False),
+        ([0, 2, 4, 6, 86400], 86400, False),
+        ([0, 2, 4, 6, *range(86400, 86632, 2)], 86632, False),
+        ([0, 2, 4, 6, *range(86400, 86634, 2)], 86634, True),
+        # a clock that was set back takes nothing back
+        ([0, 50, 100, 150, 200, 250, 310, 5], 5, True),
+    ],
+)
+def test_for_how_long_supervisors_are_started_that_never_live(times, now, over):
+    broken = launched(*times).overdue([ABSENT], LIMITS, now)
+    assert (broken and broken.step) == ("allocate" if over else None)
+
+
+def test_the_step_that_all_have_begun():
+    assert Deployment().step == "allocate"
+    assert Deployment({"pull_image": 3.0, "storage": 1.0}).step == "pull_image"
     assert Deployment.from_json(None) == Deployment()
+    old = {"begun": {}, "launched_at": 5.0, "launches": 2, "broken": None}  # as it was kept before
+    assert Deployment.from_json(old) == Deployment(launched_at=5.0, launches=2)
 
 
 @pytest.fixture
@@ -84,7 +137,8 @@ def kept(job):
 @pytest.mark.django_db
 def test_a_step_that_lasts_too_long_ends_the_attempt(engine, place, api, user):
     job = place(workers=2, auto_restart=True, max_restarts=3)
-    stuck = (starting(0, *ALL), starting(1, ("storage", START)))  # years ago
+    steps = [(step, START) for step, _at in ALL]  # years ago
+    stuck = (starting(0, *steps), starting(1, ("storage", START)))
     attend(engine, job, *stuck)  # writes down when the step began
     attend(engine, job, *stuck)
     assert (job.state, job.deploy_step) == ("deploying", "pull_image")
@@ -102,6 +156,32 @@ def test_a_step_that_lasts_too_long_ends_the_attempt(engine, place, api, user):
     assert list(steps) == ["allocate", "storage", "initialize", "pull_image"]
     assert steps["storage"]["reason"]["message"].startswith("It could not be deployed: the step “prepare st")
     assert steps["initialize"]["begun_at"] is None
+
+
+@pytest.mark.django_db
+def test_a_deployment_goes_on_after_the_machine_was_off(engine, place):
+    job = place()
+    began = time.time() - 2 * 86400
+    attend(engine, job)
+    attend(engine, job, starting(0, ("storage", began)))
+    Attempt.objects.update(deployment=replace(kept(job), launched_at=began).as_json())
+    attend(engine, job)
+    assert (job.state, len(engine.launches), engine.stops) == ("deploying", 2, [])
+    attend(engine, job, starting(0, ("storage", began)))  # left by the one before
+    attend(engine, job, starting(0, ("storage", time.time())))
+    attend(engine, job, running())
+    assert (job.state, engine.stops) == ("running", [])
+
+
+@pytest.mark.django_db
+def test_who_runs_already_has_the_grace_that_was_asked_for(engine, place):
+    job = place(workers=2, stop_grace_seconds=77)
+    attend(engine, job, running(0), starting(1, ("storage", START)))
+    assert {grace for _key, grace in engine.stops} == {77}
+    job = place(workers=2, stop_grace_seconds=77)
+    engine.stops.clear()
+    attend(engine, job, starting(0, ("storage", START)), starting(1))
+    assert {grace for key, grace in engine.stops if key == attempt_key(job)} == {0}
 
 
 @pytest.mark.django_db
