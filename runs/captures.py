@@ -10,7 +10,7 @@ from jobs.models import Attempt, Job
 from jobs.states import State
 from pools.hints import send
 from runs.models import StackCapture
-from runs.states import CheckState
+from runs.states import OPEN, CheckState
 from teams.models import User
 
 KEPT = 20  # of each attempt
@@ -42,6 +42,6 @@ def capture_of_itself(attempt: Attempt) -> StackCapture:
 def _store(attempt: Attempt, **fields: object) -> StackCapture:
     capture = StackCapture.objects.create(attempt=attempt, **fields)
     kept = attempt.captures.order_by("-pk").values_list("pk", flat=True)[:KEPT]
-    attempt.captures.exclude(pk__in=list(kept)).delete()
+    attempt.captures.exclude(pk__in=list(kept)).exclude(state__in=OPEN).delete()  # somebody waits for those
     transaction.on_commit(partial(send, "runs.tasks.engine_stacks", [capture.pk]))
     return capture

@@ -184,9 +184,14 @@ def test_one_thread_of_a_process_takes_them(taking, job):
 
 def test_what_is_kept_is_bounded(taking, job, monkeypatch):
     attempt = Attempt.objects.get()
+    waited_for = [capture_of_itself(attempt) for _ in range(2)]
     for _ in range(KEPT + 3):
         capture = capture_of_itself(attempt)
-    assert attempt.captures.count() == KEPT
+        attempt.captures.filter(pk=capture.pk).update(state="done")
+    capture = capture_of_itself(attempt)
+    kept = set(attempt.captures.values_list("pk", flat=True))
+    assert {one.pk for one in waited_for} < kept
+    assert len(kept) == KEPT + 2
     monkeypatch.setattr(capturing, "MOST_BYTES", 300)
     capturing.take_due([capture.pk])
     capture.refresh_from_db()
