@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from django.db import transaction
 
@@ -12,7 +14,7 @@ from jobs.lifecycle import event, requeue
 from jobs.models import Attempt, Job, Worker
 from jobs.states import DeployStep, State
 from runs.deployment import record_broken
-from runs.env_check.values import Culprit, culprits, items_of, report_of
+from runs.env_check.values import Culprit, Item, culprits, items_of, report_of
 from runs.launching import asked_of, attempt_key
 from runs.stages import Broken
 
@@ -32,32 +34,45 @@ def unread_checks(workers: Sequence[Worker], looks: Sequence[WorkerLook]) -> boo
 
 def record_checks(job: Job, workers: Sequence[Worker], looks: Sequence[WorkerLook]) -> None:
     """Keeps what the checks have found, each once."""
-    known = {look.rank: look for look in looks}
-    for worker in workers:
-        look = known.get(worker.rank)
-        if look is None or look.check is None or worker.env_check is not None:
-            continue
-        worker.env_check = report_of(look.check, asked_of(job, worker, len(workers)))
-        Worker.objects.filter(pk=worker.pk, env_check__isnull=True).update(env_check=worker.env_check)
-
-
-def act_on_checks(
-    engine: Engine, job: Job, attempt: Attempt, workers: Sequence[Worker], looks: Sequence[WorkerLook]
-) -> None:
-    """Once all Workers are checked: leave to run their commands, or the note that the attempt is to end."""
-    waiting = any(look.phase is Phase.STARTING for look in looks)
-    if not waiting or len(looks) < len(workers) or any(worker.env_check is None for worker in workers):
+    checks = {look.rank: look.check for look in looks if look.check is not None}
+    new = [worker for worker in workers if worker.rank in checks and worker.env_check is None]
+    if not new:
         return
-    found = culprits({worker.rank: items_of(worker.env_check or {}) for worker in workers})
+    asked = asked_of(job, new[0], len(workers))  # but for the GPUs the same for all: the request is large
+    for worker in new:
+        report = report_of(checks[worker.rank], replace(asked, gpus=tuple(worker.gpus)))
+        Worker.objects.filter(pk=worker.pk, env_check__isnull=True).update(env_check=report)
+        worker.env_check = report
+
+
+def record_culprits(
+    job: Job, attempt: Attempt, workers: Sequence[Worker], looks: Sequence[WorkerLook]
+) -> None:
+    """Once all Workers are checked and some have failed: the note that the attempt is to end."""
+    found = culprits(_reports(workers)) if _await_leave(workers, looks) else ()
     if not found:
-        if job.stop_requested_at is None:
-            engine.release(attempt_key(job))
         return
     reason = Reason(CODE, told_of(found, workers))
-    ended = max(look.check.ended_at or 0.0 for look in looks if look.check is not None)
+    ended = max((worker.env_check or {}).get("ended_at") or 0.0 for worker in workers)
     with transaction.atomic():
-        if record_broken(attempt, Broken(DeployStep.ENV_CHECK, ended, reason)):
+        if record_broken(attempt, Broken(DeployStep.ENV_CHECK, ended or time.time(), reason)):
             event(job.pk, "env_check_failed", **reason.data)
+
+
+def release_checked(engine: Engine, job: Job, workers: Sequence[Worker], looks: Sequence[WorkerLook]) -> None:
+    """Once all Workers are checked and none has failed: leave to run their commands. To be called only for an
+    attempt that nothing is to end: leave cannot be taken back."""
+    if _await_leave(workers, looks) and job.stop_requested_at is None and not culprits(_reports(workers)):
+        engine.release(attempt_key(job))
+
+
+def _await_leave(workers: Sequence[Worker], looks: Sequence[WorkerLook]) -> bool:
+    waiting = any(look.phase is Phase.STARTING for look in looks)
+    return waiting and len(looks) >= len(workers) and all(worker.env_check is not None for worker in workers)
+
+
+def _reports(workers: Sequence[Worker]) -> dict[int, tuple[Item, ...]]:
+    return {worker.rank: items_of(worker.env_check or {}) for worker in workers}
 
 
 def told_of(found: Sequence[Culprit], workers: Sequence[Worker]) -> dict[str, object]:
@@ -76,6 +91,6 @@ def moved_elsewhere(job: Job, attempt: Attempt, old: State, reason: Reason | Non
     if failed >= MOST_FAILED:
         return False
     workers = list(attempt.workers.filter(env_check__isnull=False))
-    ranks = {culprit.rank for culprit in culprits({w.rank: items_of(w.env_check or {}) for w in workers})}
+    ranks = {culprit.rank for culprit in culprits(_reports(workers))}
     nodes = {w.node_id for w in workers if w.rank in ranks and w.node_id is not None}
     return requeue(job.pk, old, reason=reason, avoid=nodes)

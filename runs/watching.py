@@ -27,7 +27,7 @@ from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
 from runs.captures import capture_of_itself
 from runs.capturing import take_before_the_end
-from runs.checked import act_on_checks, record_checks, unread_checks
+from runs.checked import record_checks, record_culprits, release_checked, unread_checks
 from runs.deployment import record_begun, record_broken, record_launch, untold_steps
 from runs.ending import end_alike
 from runs.finishing import finish
@@ -196,8 +196,7 @@ def _alone(job_id: int) -> Iterator[bool]:
 def _attend_one(engine: Engine, sight: Sight) -> None:
     job, attempt = sight.job, sight.attempt
     sight.record()
-    record_checks(job, sight.workers, sight.looks)
-    act_on_checks(engine, job, attempt, sight.workers, sight.looks)
+    checks_kept = _keep_checks(sight)
     verdict = sight.verdict
     _record_start(attempt, sight)
     if verdict.running or (verdict.end is not None and attempt.started_at is not None):
@@ -215,10 +214,25 @@ def _attend_one(engine: Engine, sight: Sight) -> None:
         engine.stop(attempt_key(job), verdict.stop)
     elif verdict.end is not None:
         _end_if_gone(engine, sight)
+    elif checks_kept:
+        release_checked(engine, job, sight.workers, sight.looks)
     if verdict.step and verdict.step != job.deploy_step:
         Job.objects.filter(pk=job.pk, state=State.DEPLOYING, attempt=attempt.number).update(
             deploy_step=verdict.step
         )
+
+
+def _keep_checks(sight: Sight) -> bool:
+    """Whether all went well: trouble with what a job printed must never keep it from being ended."""
+    job, workers, looks = sight.job, sight.workers, sight.looks
+    try:
+        with transaction.atomic():
+            record_checks(job, workers, looks)
+            record_culprits(job, sight.attempt, workers, looks)
+    except Exception:
+        logger.exception("job %s: the environment check could not be kept", job.pk)
+        return False
+    return True
 
 
 def _start(engine: Engine, sight: Sight) -> None:

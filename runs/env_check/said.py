@@ -12,6 +12,7 @@ Measured = Mapping[str, Any]
 
 MOST_DETAIL = 200  # letters of a text that is kept
 _LARGEST = 2**63  # no number that is measured comes near
+_NO_DATE = 2.5e11  # seconds since the epoch: the year 9892
 
 
 def measurements(text: str) -> dict[str, list[Measured]]:
@@ -55,6 +56,7 @@ def number(value: Any) -> float:
 def time_of(value: Any) -> float | None:
     """A moment, if it is one."""
     try:
-        return number(value)
+        at = number(value)
     except ValueError:
         return None
+    return at if 0 <= at < _NO_DATE else None

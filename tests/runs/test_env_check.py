@@ -5,9 +5,14 @@ import json
 import pytest
 
 from engines.base import CheckLook, Phase, WorkerLook
-from jobs.models import Job, Worker
+from jobs.faults import faults_settle
+from jobs.models import Attempt, Job, Worker
 from jobs.scheduling import queue_cycle
-from pools.models import Hold, Node
+from jobs.services import job_stop
+from pools.models import Hold, Node, NodeState
+from pools.services import node_set_state
+from runs import checked
+from runs.env_check.values import items_of
 from tests.factories import make_job, make_pool
 from tests.runs.stand_in import START, attend, codes, exited, running
 
@@ -142,3 +147,97 @@ def test_a_node_on_which_several_workers_failed_is_avoided_once(engine, place, p
     job.refresh_from_db()
     assert job.state == "deploying"
     assert node not in Worker.objects.filter(attempt__number=2).values_list("node", flat=True)
+
+
+def drain(job, _user):
+    node_set_state(nodes=Node.objects.filter(workers__attempt__job=job), state=NodeState.DRAINED)
+    faults_settle()
+
+
+def ask_to_stop(job, user):
+    job_stop(job=job, actor=user)
+
+
+@pytest.mark.parametrize(("ask", "end"), [(drain, "queued"), (ask_to_stop, "stopped")])
+def test_no_leave_is_given_to_what_is_to_end(engine, place, user, ask, end):
+    job = place()
+    attend(engine, job, waiting(0))
+    ask(job, user)
+    attend(engine, job, waiting(0, SMI))  # the check ends after the end was asked for, and all is well
+    assert Worker.objects.get().env_check is not None
+    assert engine.releases == []
+    assert engine.stops
+    attend(engine, job, stopped(0))
+    assert (job.state, engine.releases) == (end, [])
+
+
+def said(text):
+    check = CheckLook("done", text, START, START + 5)
+    return WorkerLook(0, Phase.STARTING, step="env_check", steps=STEPS, check=check)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"item": "gpu", "driver": 1, "devices": NaN, "status": null}',
+        '{"item": "gpu", "status": 1, "lines": ["\\u0000 \\ud800"]}',
+        '{"item": "gpu", "status": 0, "lines": 7}',
+        '{"item": "gpu", "driver": 1, "devices": "8", "status": null}',
+        '{"item": "gpu", "lines": ' + "[" * 50_000 + "]" * 50_000 + "}",
+        '{"item": "gpu", "failed": "\0 \ud800"}',
+        '{"item": "runtime", "torch": "\\u0000", "available": 1, "devices": Infinity}',
+        '{"item": "rdma", "ports": [{"state": "ACTIVE", "rate": "\\udfff\\u0000"}]}',
+    ],
+)
+def test_whatever_a_job_prints_it_is_kept_and_a_stop_is_heard(engine, place, user, text):
+    job = place()
+    attend(engine, job, said(text))
+    kept = Worker.objects.get().env_check
+    assert [item.item for item in items_of(kept)] == ["gpu", "rdma", "storage", "runtime", "allreduce"]
+    assert "env_check_failed" in codes(job)
+    job_stop(job=job, actor=user)
+    attend(engine, job, said(text))
+    assert engine.stops
+    attend(engine, job, stopped(0))
+    assert job.state in ("stopped", "queued")
+    assert not Hold.objects.exists()
+
+
+def test_trouble_with_the_checks_keeps_nobody_from_stopping(engine, place, user, monkeypatch):
+    def broken(*_):
+        raise TypeError("what a judge did not expect")
+
+    monkeypatch.setattr(checked, "report_of", broken)
+    job = place()
+    attend(engine, job, waiting(0, SMI))
+    assert (job.deploy_step, engine.releases, engine.stops) == ("env_check", [], [])
+    job_stop(job=job, actor=user)
+    attend(engine, job, waiting(0, SMI))
+    assert engine.stops
+    attend(engine, job, stopped(0))
+    assert (job.state, job.reason["code"]) == ("stopped", "stopped_by_user")
+    assert not Hold.objects.exists()
+
+
+def test_a_failure_is_told_also_when_no_look_carries_a_check_any_more(engine, place):
+    job = place(workers=2, gpus=8)
+    attend(engine, job, waiting(0, LOST), waiting(1))
+    worker = Worker.objects.get(rank=1)
+    worker.env_check = Worker.objects.get(rank=0).env_check
+    worker.save()
+    attempt = Attempt.objects.get()
+    workers = list(attempt.workers.order_by("rank"))
+    checked.record_culprits(job, attempt, workers, (waiting(0), waiting(1)))
+    assert codes(job).count("env_check_failed") == 1
+    assert Attempt.objects.get().deployment["broken"]["at"] == START + 5
+
+
+def test_the_request_is_read_once_for_all_workers(engine, place, monkeypatch):
+    asked, read = [], checked.asked_of
+    monkeypatch.setattr(checked, "asked_of", lambda *given: asked.append(given) or read(*given))
+    job = place(workers=2, gpus=8)
+    attend(engine, job, waiting(0, SMI), waiting(1, SMI))
+    attend(engine, job, waiting(0, SMI), waiting(1, SMI))
+    assert len(asked) == 1
+    assert len(engine.releases) == 2
+    assert [next(i.code for i in items_of(w.env_check)) for w in Worker.objects.all()] == ["gpu_seen"] * 2
