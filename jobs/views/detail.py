@@ -36,7 +36,7 @@ from jobs.views.standing import events_shown, jobs_shown, log_rank, standing, wo
 from teams.models import User
 from teams.pages import NOT_CHANGED, address_back, fresh, part, part_or_page, signed_in, wants_part
 
-LIVE_PARTS = ("head", "actions", "trouble", "causes", "timeline", "workers", "check", "events")
+LIVE_PARTS = ("head", "actions", "trouble", "instead", "causes", "timeline", "workers", "check", "events")
 
 
 @fresh

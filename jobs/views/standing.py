@@ -8,14 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
-from django.http import QueryDict
-from django.urls import reverse
 from django.utils import timezone
 
 from jobs.attempts import attempt_steps
 from jobs.forms.causes import doubtful
-from jobs.forms.taking_over import Offered, offered_of
-from jobs.instead import instead_of
 from jobs.models import Attempt, Job, Worker
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
@@ -74,19 +70,10 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "priority_label": PRIORITY_LABELS[Priority(job.priority).label_code],
         "waited": Lasting.of(job.waiting_since, None, now) if waiting else None,
         "may_stop": may,
-        "alternatives": _alternatives(job, user) if may and waiting and waiting[1] else (),
+        "asks_instead": bool(may and waiting and waiting[1]),
         "attempt": attempts[-1] if attempts else None,
         "trial_minutes": MOST_MINUTES,
     }
-
-
-def _alternatives(job: Job, user: User) -> list[tuple[Offered, str]]:
-    """What would start now in the job's place, and where it can be made so."""
-    offered = offered_of(instead_of(job=job, user=user))
-    asked = [(one, QueryDict(mutable=True)) for one in offered]
-    for one, query in asked:
-        query.update({"from": job.key, "replace": "1", "adopt": one.values})
-    return [(one, f"{reverse('job-create')}?{query.urlencode()}") for one, query in asked]
 
 
 def _in_trouble(job: Job) -> bool:

@@ -1,16 +1,17 @@
 """What would start now in place of a waiting job, on its page and in the form to which that leads."""
 
 import json
+from unittest import mock
 
 import pytest
 
 from jobs.instead import instead_of
-from jobs.lifecycle import prioritize
+from jobs.lifecycle import move, prioritize
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
-from jobs.states import Priority
+from jobs.states import Priority, State
 from pools.models import Grant, Pool
-from tests.factories import make_job, make_pool, make_user, occupy, worker_spec
+from tests.factories import make_job, make_pool, make_team, make_user, occupy, worker_spec
 from tests.jobs.pages import CREATE, Page
 
 pytestmark = pytest.mark.django_db
@@ -33,8 +34,10 @@ def shapes(found):
 
 
 def links(client, job):
-    page = Page(client.get(f"/jobs/{job.key}/"))
-    return [a.attrs["href"] for a in page.all("a") if a.attrs.get("id", "").startswith("instead-")]
+    """As the page asks for them."""
+    asked = [e.attrs["hx-get"] for e in Page(client.get(f"/jobs/{job.key}/")).all("div", id_="instead")]
+    shown = [Page(client.get(address)) for address in asked]
+    return [a.attrs["href"] for page in shown for a in page.all("a") if "instead-" in a.attrs.get("id", "")]
 
 
 def test_nearby_shapes_that_start(user, pool):
@@ -97,6 +100,30 @@ def test_the_page_leads_to_the_form_with_these_values(client, user, pool):
     assert (new.worker_gpus, new.total_gpus, new.origin_id) == (4, 8, job.pk)
     job.refresh_from_db()
     assert job.state == "stopped"
+
+
+def test_it_is_no_part_of_what_is_asked_every_moment(client, user, pool):
+    client.force_login(user)
+    job = make_job(user, pool, gpus=8)
+    with mock.patch("jobs.views.instead.instead_of", side_effect=AssertionError):
+        page = Page(client.get(f"/jobs/{job.key}/"))
+        live = page.by_id("poll").attrs["hx-get"]
+        assert client.get(live).status_code == 204
+        move([job.pk], State.QUEUED, State.STOPPED)
+        assert client.get(f"/jobs/{job.key}/instead/").content.strip() == b""
+    changed = Page(client.get(live))
+    assert [
+        e.text.strip() for e in changed.elements if e.attrs.get("hx-swap-oob", "").endswith("-instead")
+    ] == [""]
+
+
+def test_a_part_is_nothing_for_strangers(client, team, user, pool):
+    job = make_job(user, pool, gpus=8)
+    assert client.get(f"/jobs/{job.key}/instead/").status_code == 401
+    client.force_login(make_user(team))
+    assert client.get(f"/jobs/{job.key}/instead/").content.strip() == b""
+    client.force_login(make_user(make_team()))
+    assert client.get(f"/jobs/{job.key}/instead/").status_code == 404
 
 
 def test_another_pool_comes_with_what_it_offers(client, user, team, pool):
