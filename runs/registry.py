@@ -7,7 +7,7 @@ from functools import lru_cache
 from django.conf import settings
 
 from engines.base import Engine
-from engines.local.engine import LocalEngine
+from engines.local.engine import LocalEngine, Means
 
 
 @lru_cache(maxsize=8)
@@ -17,4 +17,4 @@ def engine_of(kind: str) -> Engine:
 
 
 def _local() -> Engine:
-    return LocalEngine(settings.RUNS_DIR, settings.SANDBOX, groups=settings.WORKER_CGROUP)
+    return LocalEngine(settings.RUNS_DIR, settings.SANDBOX, means=Means(groups=settings.WORKER_CGROUP))

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from engines.base import (
     AttemptKey,
@@ -54,6 +54,14 @@ _STACKS_S = 9.0
 _AT_ONCE = 4  # supervisors started side by side
 
 
+class Means(NamedTuple):
+    """What the engine works with: another bwrap than the one it finds, and in which control groups it puts
+    Workers (`auto`, `off`, or the path of one)."""
+
+    bwrap: Path | None = None
+    groups: str = "off"
+
+
 class LocalEngine:
     """Runs Workers as processes of this machine.
 
@@ -74,8 +82,7 @@ class LocalEngine:
         shared_tools: Iterable[Path] = (),
         *,
         shareable: Iterable[Path] | None = None,
-        bwrap: Path | None = None,
-        groups: str = "off",
+        means: Means = Means(),  # noqa: B008  # it never changes
     ) -> None:
         self._root = os.path.realpath(root)
         self._wanted = sandbox
@@ -85,8 +92,8 @@ class LocalEngine:
         )
         self._shareable = tuple(os.path.realpath(place) for place in places)
         self._tools = tuple(os.path.realpath(tool) for tool in shared_tools)
-        self._bwrap = str(bwrap) if bwrap else None
-        self._groups = groups
+        self._bwrap = str(means.bwrap) if means.bwrap else None
+        self._groups = means.groups
         self._tried: Choice | None = None
 
     # -- starting and stopping -------------------------------------------------------------------

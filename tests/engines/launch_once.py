@@ -13,9 +13,9 @@ if __name__ == "__main__":
     told = json.loads(sys.argv[1])
     sys.path.insert(0, told["packages"])
     from engines.base import AttemptKey, Launch, Mount, Phase, WorkerLaunch
-    from engines.local.engine import LocalEngine
+    from engines.local.engine import LocalEngine, Means
 
-    engine = LocalEngine(Path(told["root"]), told["mode"], bwrap=told.get("bwrap"))
+    engine = LocalEngine(Path(told["root"]), told["mode"], means=Means(bwrap=told.get("bwrap")))
     key = AttemptKey(told["job"], 1)
     worker = WorkerLaunch(0, "worker-0", (0,), {"PAGE": "1"}, 2**20)
     mounts = tuple(Mount(*mount) for mount in told.get("mounts", ()))

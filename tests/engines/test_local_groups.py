@@ -9,7 +9,7 @@ import pytest
 
 from engines.base import Phase, Protection
 from engines.local import cgroups
-from engines.local.engine import LocalEngine
+from engines.local.engine import LocalEngine, Means
 from tests.engines.conftest import make_stand
 from tests.engines.stand import Stand
 
@@ -99,7 +99,7 @@ def limited(tmp_path):
     """The engine without a sandbox, so that a job may write what the kernel would; groups in a folder."""
     place = workers_of(tree(tmp_path / "named")).parent
     data = tmp_path / "data"
-    made = Stand(LocalEngine(data / "runs", "none", groups=str(place)), data, "none")
+    made = Stand(LocalEngine(data / "runs", "none", means=Means(groups=str(place))), data, "none")
     yield made, place / "trainyard"
     made.close()
 
@@ -158,7 +158,7 @@ def test_real_groups(tmp_path, mode):
     if not folder:
         pytest.skip("this machine lends no control groups (version 2, with limits of memory)")
     stand = make_stand(tmp_path, mode)
-    stand.engine = LocalEngine(tmp_path / "data" / "runs", mode, groups=os.path.dirname(folder))
+    stand.engine = LocalEngine(tmp_path / "data" / "runs", mode, means=Means(groups=os.path.dirname(folder)))
     try:
         hog = "python3 -c \"x = bytearray(400 << 20); print('not reached')\""
         look, _ = launch(stand, hog, memory_bytes=128 << 20)

@@ -9,7 +9,7 @@ import pytest
 
 from engines.local import links, lock, sandbox, scratch
 from engines.local.box import may_be_shown
-from engines.local.engine import LocalEngine
+from engines.local.engine import LocalEngine, Means
 from engines.local.plan import House, Refused
 
 
@@ -124,7 +124,7 @@ def test_the_consoles_own_is_never_shown(source, shown):
 
 
 def test_a_demanded_sandbox_that_is_missing_is_told(tmp_path):
-    engine = LocalEngine(tmp_path / "runs", "bubblewrap", bwrap=tmp_path / "nothing")
+    engine = LocalEngine(tmp_path / "runs", "bubblewrap", means=Means(bwrap=tmp_path / "nothing"))
     told = engine.protection()
     assert (told.mode, told.safe) == ("unavailable", False)
     assert "bubblewrap" in told.reason

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from engines.local import proot, stacks
-from engines.local.engine import LocalEngine
+from engines.local.engine import LocalEngine, Means
 from engines.local.sandbox import choose
 from tests.engines import launch_once, probe_inside
 from tests.engines.stand import Stand
@@ -234,7 +234,9 @@ def test_broken_sandbox_is_told(tmp_path):
     fake = tmp_path / "bwrap"
     fake.write_text('#!/bin/sh\ncase "$1" in --args) echo "bwrap: no room" >&2; exit 1;; esac\nexit 0\n')
     fake.chmod(0o755)
-    stand = Stand(LocalEngine(tmp_path / "data" / "runs", "bubblewrap", bwrap=fake), tmp_path / "data", "")
+    stand = Stand(
+        LocalEngine(tmp_path / "data" / "runs", "bubblewrap", means=Means(bwrap=fake)), tmp_path / "data", ""
+    )
     look = stand.run("echo ran")
     assert (look.fault.code, look.fault.data) == ("sandbox_failed", {"detail": "bwrap: no room"})
     assert (look.exit_code, look.signal, look.started_at, stand.log()) == (None, None, None, "")
@@ -265,7 +267,7 @@ def test_the_system_bubblewrap_works_too(tmp_path):
     system = shutil.which("bwrap")
     if not system:
         pytest.skip("no bwrap on the PATH")
-    engine = LocalEngine(tmp_path / "data" / "runs", "bubblewrap", bwrap=Path(system))
+    engine = LocalEngine(tmp_path / "data" / "runs", "bubblewrap", means=Means(bwrap=Path(system)))
     stand = Stand(engine, tmp_path / "data", "bubblewrap")
     assert stand.run("hostname").exit_code == 0
     stand.close()
@@ -281,7 +283,9 @@ def test_what_is_told_of_a_failed_start_names_no_folder_of_the_machine(tmp_path)
     fake = tmp_path / "bwrap"
     fake.write_text(f'#!/bin/sh\nmv "{fake}" "{fake}.gone"\n')
     fake.chmod(0o755)
-    stand = Stand(LocalEngine(tmp_path / "data" / "runs", "bubblewrap", bwrap=fake), tmp_path / "data", "")
+    stand = Stand(
+        LocalEngine(tmp_path / "data" / "runs", "bubblewrap", means=Means(bwrap=fake)), tmp_path / "data", ""
+    )
     fault = stand.run("echo ran").fault
     assert (fault.code, fault.data) == ("sandbox_failed", {"detail": "bwrap: No such file or directory"})
     stand.close()

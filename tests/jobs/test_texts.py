@@ -8,6 +8,7 @@ from django.utils import translation
 
 from jobs.texts import FINDINGS, REASONS, duration_text, finding_text, reason_text
 from runs.path_check import texts as path_check
+from runs.stack_texts import STACK_REASONS
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [source for app in ("jobs", "runs", "engines") for source in (ROOT / app).rglob("*.py")]
@@ -40,13 +41,13 @@ def test_every_reason_has_a_sentence():
     queue = {"never_fits", "capacity", "out_of_service"}
     codes = codes_of("Reason") | queue
     assert len(codes) > 8
-    assert codes - {"capacity"} <= REASONS.keys() | path_check.REASONS.keys()
+    assert codes - {"capacity"} <= REASONS.keys() | path_check.REASONS.keys() | STACK_REASONS.keys()
 
 
 def test_every_fault_of_an_engine_has_a_sentence():
     codes = codes_of("Refused") | codes_of("Fault") - {"supervisor_lost"}
     assert len(codes) >= 5
-    assert codes <= REASONS.keys()
+    assert codes <= REASONS.keys() | STACK_REASONS.keys()
 
 
 @pytest.mark.parametrize(("code", "signal"), [(137, 9), (143, 15), (128, None), (255, None), (3, None)])
