@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from engines.base import Protection
 from engines.local import sandbox, trial
-from engines.local.engine import LocalEngine
+from engines.local.engine import LocalEngine, Means
 from engines.local.sandbox import Choice
 
 
@@ -42,7 +43,9 @@ def test_other_circumstances_are_tried_anew(tmp_path, trials, monkeypatch, chang
         monkeypatch.setattr(trial, "_BOOT", str(tmp_path / "boot"))
     if change == "user":
         monkeypatch.setattr("os.getuid", lambda: 4711)
-    settings = {"setting": {"sandbox": "proot"}, "program": {"bwrap": "/opt/bwrap"}}.get(change, {})
+    settings = {"setting": {"sandbox": "proot"}, "program": {"means": Means(bwrap=Path("/opt/bwrap"))}}.get(
+        change, {}
+    )
     LocalEngine(tmp_path, **settings).protection()
     assert len(trials) == 2
 
