@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from threading import Lock
+from time import monotonic
 from typing import Any
 
+from django.db.models import F
 from django.utils import timezone
 
 from engines.base import AttemptKey, Engine, EngineError, WorkerStacks
@@ -23,6 +26,7 @@ from runs.states import CheckState
 logger = logging.getLogger(__name__)
 MOST_AT_ONCE = 5  # each may take ten seconds
 MOST_BYTES = 512 * 2**10  # of what is kept of one capture
+SECONDS_OF_A_PASS = 10.0
 PATIENCE = timedelta(seconds=30)  # with who has begun to take one
 
 _taking = Lock()
@@ -46,11 +50,28 @@ def _take_each(pks: Iterable[int] | None) -> None:
         _take_alone(engine_of(capture.attempt.job.pool.engine), capture)
 
 
-def take_before_the_end(engine: Engine, attempt: Attempt) -> None:
-    """Those still asked for, before the attempt's processes are ended for having hung."""
+@dataclass(slots=True)
+class Allowance:
+    """The time that one pass over the jobs has for stacks: nobody else is attended to meanwhile. What was
+    begun within it may still end, which takes ten seconds at most."""
+
+    left_s: float = SECONDS_OF_A_PASS
+
+    def spend(self, take: Callable[[], None]) -> None:
+        """Does it, if there is time left."""
+        if self.left_s > 0:
+            began = monotonic()
+            take()
+            self.left_s -= monotonic() - began
+
+
+def take_before_the_end(engine: Engine, attempt: Attempt, allowance: Allowance) -> None:
+    """The one that tells most of those still asked for, before the attempt's processes are ended for having
+    hung. The others are taken as ever, while the processes have time to end."""
     due = StackCapture.objects.due(timezone.now() - PATIENCE).filter(attempt=attempt)
-    for capture in due.select_related("attempt__job")[:MOST_AT_ONCE]:
-        _take_alone(engine, capture)
+    of_all_first = due.select_related("attempt__job").order_by(F("rank").asc(nulls_first=True), "pk")
+    for capture in of_all_first[:1]:
+        allowance.spend(partial(_take_alone, engine, capture))
 
 
 def _take_alone(engine: Engine, capture: StackCapture) -> None:

@@ -26,7 +26,7 @@ from jobs.models import Attempt, Job, Worker
 from jobs.states import PLACED, State
 from jobs.vault import InvalidToken
 from runs.captures import capture_of_itself
-from runs.capturing import take_before_the_end
+from runs.capturing import Allowance, take_before_the_end
 from runs.checked import record_checks, record_culprits, release_checked, unread_checks
 from runs.deployment import record_begun, record_broken, record_launch, untold_steps
 from runs.ending import end_alike
@@ -129,6 +129,7 @@ def attend(job_ids: Iterable[int] | None = None) -> None:
     by_engine: dict[str, list[Job]] = {}
     for job in jobs.order_by("pk"):
         by_engine.setdefault(job.pool.engine, []).append(job)
+    allowance = Allowance()
     for kind, mine in by_engine.items():
         engine = engine_of(kind)
         sights = _sights(engine, mine)
@@ -136,7 +137,7 @@ def attend(job_ids: Iterable[int] | None = None) -> None:
         for sight in sights:
             try:
                 if sight.job.pk not in ended and sight.due:
-                    _attend_alone(engine, sight.job.pk)
+                    _attend_alone(engine, sight.job.pk, allowance)
             except Exception:  # one job's trouble must not keep the others waiting
                 logger.exception("job %s: attending failed", sight.job.pk)
 
@@ -170,14 +171,14 @@ def _honest(workers: Iterable[Worker], looks: Iterable[WorkerLook]) -> Iterator[
         yield look
 
 
-def _attend_alone(engine: Engine, job_id: int) -> None:
+def _attend_alone(engine: Engine, job_id: int, allowance: Allowance) -> None:
     """Attends one job on a fresh sight, unless another thread of this process is at it."""
     with _alone(job_id) as free:
         if not free:
             return
         job = Job.objects.placed().select_related("pool", "stop_requested_by").filter(pk=job_id).first()
         for sight in _sights(engine, [job] if job else []):
-            _attend_one(engine, sight)
+            _attend_one(engine, sight, allowance)
 
 
 @contextmanager
@@ -193,7 +194,7 @@ def _alone(job_id: int) -> Iterator[bool]:
             _attended.discard(job_id)
 
 
-def _attend_one(engine: Engine, sight: Sight) -> None:
+def _attend_one(engine: Engine, sight: Sight, allowance: Allowance) -> None:
     job, attempt = sight.job, sight.attempt
     sight.record()
     checks_kept = _keep_checks(sight)
@@ -208,10 +209,7 @@ def _attend_one(engine: Engine, sight: Sight) -> None:
     if verdict.start:
         _start(engine, sight)
     elif verdict.stop is not None:
-        _record_limit(sight)
-        if verdict.cut is not None and verdict.cut.reason.code == "hung":
-            take_before_the_end(engine, attempt)
-        engine.stop(attempt_key(job), verdict.stop)
+        _stop(engine, sight, verdict.stop, allowance)
     elif verdict.end is not None:
         _end_if_gone(engine, sight)
     elif checks_kept:
@@ -249,6 +247,15 @@ def _start(engine: Engine, sight: Sight) -> None:
     if reason is not None:
         engine.stop(attempt_key(job), 0)
         finish(job, attempt, Verdict(end=State.FAILED, reason=reason))
+
+
+def _stop(engine: Engine, sight: Sight, grace_s: float, allowance: Allowance) -> None:
+    cut = sight.verdict.cut
+    _record_limit(sight)
+    told_before = any(look.stopped for look in sight.looks)
+    if cut is not None and cut.reason.code == "hung" and not told_before:
+        take_before_the_end(engine, sight.attempt, allowance)
+    engine.stop(attempt_key(sight.job), grace_s)
 
 
 def _end_if_gone(engine: Engine, sight: Sight) -> None:

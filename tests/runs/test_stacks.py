@@ -1,6 +1,7 @@
 """Stacks: who may ask, when they are taken, and how they are shown."""
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,8 +10,9 @@ from django.utils import timezone
 from engines.base import EngineError, Fault, Frame, Phase, PythonProcess, Thread, WorkerLook, WorkerStacks
 from jobs.models import Attempt
 from jobs.scheduling import queue_cycle
-from runs import capturing
-from runs.captures import KEPT, capture_of_itself
+from runs import capturing, watching
+from runs.captures import KEPT, capture_ask, capture_of_itself
+from runs.launching import attempt_key
 from runs.models import StackCapture
 from tests.factories import make_job, make_pool, make_team, make_user
 from tests.runs.stand_in import START, attend, exited, running
@@ -227,3 +229,46 @@ def test_stacks_are_taken_before_a_hang_is_ended(taking, place):
     assert at_the_end[0] == 1
     assert len(taking.asked) == 1
     assert StackCapture.objects.get().state == "done"
+
+
+def hung(place, jobs):
+    return [
+        place(workers=1, hang_detection=True, hang_timeout_seconds=100, hang_action="fail")
+        for _ in range(jobs)
+    ]
+
+
+def watch(engine, jobs, *looks):
+    """Two passes: the first tells of the hang, the second acts on it."""
+    engine.looks |= {attempt_key(job): looks for job in jobs}
+    watching.attend()
+    engine.asked.clear()
+    watching.attend()
+
+
+@pytest.mark.parametrize(("seconds", "taken"), [(1, 4), (6, 2), (10, 1), (30, 1)])
+def test_a_pass_has_so_much_time_for_stacks_and_ends_all_that_hang(
+    taking, place, monkeypatch, seconds, taken
+):
+    now = [0.0]
+    stacks = taking.stacks
+    monkeypatch.setattr(capturing, "monotonic", lambda: now[0])
+    taking.stacks = lambda *args: (now.__setitem__(0, now[0] + seconds), stacks(*args))[1]
+    jobs = hung(place, 4)
+    watch(taking, jobs, silent(250, 0))
+    assert len(taking.asked) == taken
+    assert {key for key, _grace in taking.stops} == {attempt_key(job) for job in jobs}
+    capturing.take_due()  # while they have time to end
+    assert len(taking.asked) == 4
+
+
+def test_of_an_attempt_that_is_to_end_the_stacks_of_all_workers_are_taken_once(taking, place, user):
+    (job,) = hung(place, 1)
+    attend(taking, job, running(0))
+    capture_ask(job=job, user=user, rank=0)
+    watch(taking, [job], silent(250, 0))
+    assert taking.asked == [(f"{job.key}/1", None)]
+    watch(taking, [job], replace(silent(250, 0), stopped=True))
+    assert taking.asked == []
+    capturing.take_due()
+    assert taking.asked == [(f"{job.key}/1", 0)]
