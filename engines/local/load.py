@@ -6,6 +6,7 @@ real ones nothing is told, as a Worker may wait long for its own while the proce
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import stat
@@ -27,10 +28,13 @@ class LoadMeter:
         self._before: tuple[float, float] | None = None  # clock, processor time
 
     def check(self, clock: float) -> None:
-        """Measure if it is time to; the first measure counts as busy."""
+        """Measure if it is time to; the first measure counts as busy. Never raises OSError."""
         if not self._tells or (self._before and clock < self._before[0] + EVERY_S):
             return
-        used = tree.cpu_seconds(self._ancestor)
+        try:
+            used = tree.cpu_seconds(self._ancestor)
+        except OSError:  # no descriptors are left: the next time will do
+            return
         if self._before is None or used - self._before[1] >= BUSY * (clock - self._before[0]):
             self._tell()
         self._before = clock, used
@@ -41,7 +45,8 @@ class LoadMeter:
             durable.overwrite(self._path, b"")
         except OSError:
             self._tells = False
-            os.unlink(self._path)
+            with contextlib.suppress(OSError):  # it may be that there is none
+                os.unlink(self._path)
 
 
 def busy_at(rank_path: str) -> float | None:

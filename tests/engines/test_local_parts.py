@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from engines.local import links, lock, sandbox, scratch
+from engines.local import durable, layout, links, load, lock, sandbox, scratch
 from engines.local.box import may_be_shown
 from engines.local.engine import LocalEngine, Means
 from engines.local.plan import House, Refused
@@ -130,3 +131,31 @@ def test_a_demanded_sandbox_that_is_missing_is_told(tmp_path):
     assert "bubblewrap" in told.reason
     with pytest.raises(ValueError, match="SANDBOX"):
         sandbox.choose("docker")
+
+
+def refusing(number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    return refuse
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_load_that_cannot_be_told_harms_nobody(tmp_path, monkeypatch, is_there):
+    if is_there:
+        (tmp_path / layout.BUSY).write_text("")
+    meter = load.LoadMeter(str(tmp_path), os.getpid(), 0)
+    monkeypatch.setattr(durable, "overwrite", refusing(errno.ENOSPC))
+    meter.check(1.0)
+    meter.check(100.0)
+    assert load.busy_at(str(tmp_path)) is None  # a time that stands still would look like idleness
+
+
+def test_a_load_that_cannot_be_measured_is_measured_the_next_time(tmp_path, monkeypatch):
+    meter = load.LoadMeter(str(tmp_path), os.getpid(), 0)
+    with monkeypatch.context() as now:
+        now.setattr(load.tree, "cpu_seconds", refusing(errno.EMFILE))
+        meter.check(1.0)
+    assert load.busy_at(str(tmp_path)) is None
+    meter.check(2.0)
+    assert load.busy_at(str(tmp_path)) is not None
