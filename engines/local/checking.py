@@ -37,7 +37,7 @@ class Said(NamedTuple):
 
 
 def allowed(plan: Plan, check: Check, private: Mapping[str, str], rank_path: str, maker: ModuleType) -> bool:
-    """Check, and wait until the command may run; False if a stop was asked for before."""
+    """Check, and wait until the command may run; False if a stop was asked for, be it together with leave."""
     attempt_path = os.path.dirname(rank_path)
     path = os.path.join(rank_path, layout.CHECK)
     if not os.path.lexists(path):
@@ -51,7 +51,7 @@ def allowed(plan: Plan, check: Check, private: Mapping[str, str], rank_path: str
         if tombstone.stands(attempt_path):
             return False
         time.sleep(_TICK)
-    return True
+    return not tombstone.stands(attempt_path)
 
 
 def read(rank_path: str) -> CheckLook | None:
@@ -59,7 +59,7 @@ def read(rank_path: str) -> CheckLook | None:
     try:
         told = durable.read_json(os.path.join(rank_path, layout.CHECK), _LARGEST)
         return _look(told) if told is not None else None
-    except (durable.Unreadable, KeyError, TypeError, ValueError):
+    except (durable.Unreadable, KeyError, TypeError, ValueError, OverflowError):
         return CheckLook("broke_off", "")
 
 

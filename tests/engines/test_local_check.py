@@ -3,7 +3,10 @@
 import os
 import time
 
+import pytest
+
 from engines.base import Check, Mount, Phase
+from engines.local import checking, durable, layout
 from engines.local.engine import LocalEngine
 from engines.local.guards import end as end_guards
 from tests.engines.stand import nap, processes, wait_until
@@ -120,3 +123,23 @@ def test_another_process_of_the_console_goes_on(stand):
     wait_until(lambda: other.look([key])[key][0].check is not None, "check")
     other.release(key)
     assert stand.end(key).exit_code == 0
+
+
+def test_leave_that_comes_together_with_a_stop_is_none(tmp_path, monkeypatch):
+    """The stop may fall between the last look for one and the leave."""
+    rank_path = tmp_path / "1" / "0"
+    rank_path.mkdir(parents=True)
+    durable.write_json(str(rank_path / layout.CHECK), {"began": 1, "ended": 2, "outcome": "done", "text": ""})
+    asked = iter([False, True, True])
+    monkeypatch.setattr(checking.tombstone, "stands", lambda path: next(asked))
+    monkeypatch.setattr(
+        checking.time, "sleep", lambda seconds: (tmp_path / "1" / layout.RELEASE).write_text("")
+    )
+    assert checking.allowed(None, None, {}, str(rank_path), None) is False
+
+
+@pytest.mark.parametrize("at", ["NaN", "1" + "0" * 400, '"x"', "[]"])
+def test_a_document_with_no_proper_times_is_read(tmp_path, at):
+    told = f'{{"began": {at}, "ended": 2, "outcome": "done", "text": ""}}'
+    (tmp_path / layout.CHECK).write_text(told)
+    assert checking.read(str(tmp_path)).outcome in ("done", "broke_off")
