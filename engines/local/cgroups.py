@@ -23,6 +23,8 @@ _WORKERS = "trainyard"  # the group of all Workers' groups
 _CONSOLE = "trainyard-console"  # where processes go that were in a named place
 _REMOVE_S = 2.0
 _LEAST_CPU = 0.01
+_COUNT_EVERY_S = 1.0
+_CAUSE_S = 40.0  # launchers give the others 30 s when one of theirs was killed, and end then
 
 
 def prepare(wanted: str) -> str:
@@ -116,7 +118,12 @@ def path(folder: str, name: str) -> str:
 
 
 def make(folder: str, name: str, memory_bytes: int, cpus: float) -> str:
-    """A group with these limits (0: none) for one Worker; its path. OSError if that cannot be."""
+    """A group with these limits (0: none) for one Worker; its path. OSError if that cannot be.
+
+    "" where no groups are lent or no limits are to be kept. One that is there already is taken.
+    """
+    if not folder or not (memory_bytes or cpus):
+        return ""
     group = path(folder, name)
     os.makedirs(group, exist_ok=True)
     if memory_bytes:
@@ -134,11 +141,36 @@ def join(group: str) -> None:
     _write(group, "cgroup.procs", "0")
 
 
-def out_of_memory(group: str) -> bool:
-    """Whether the kernel ended a process because the group had reached its limit."""
-    words = _words(group, "memory.events")
-    counts = dict(zip(words[::2], words[1::2], strict=False))
-    return counts.get("oom_kill", "0") not in ("", "0")
+class OomMeter:
+    """Sees when the kernel ended processes because the group had reached its limit of memory."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._kills = self._count()
+        self._at: float | None = None  # when the last was seen
+        self._next = 0.0
+
+    def check(self, clock: float) -> None:
+        """Count if it is time to."""
+        if self._group and clock >= self._next:
+            self._next = clock + _COUNT_EVERY_S
+            self._look(clock)
+
+    def is_cause(self, clock: float, killed: bool) -> bool:
+        """Whether an end just now is for want of memory: the command was killed, or a process of its was a
+        moment ago. A process that was killed long ago is not why it fails otherwise now."""
+        self._look(clock)
+        return self._at is not None and (killed or clock - self._at <= _CAUSE_S)
+
+    def _look(self, clock: float) -> None:
+        kills = self._count()
+        if kills > self._kills:
+            self._kills, self._at = kills, clock
+
+    def _count(self) -> int:
+        words = _words(self._group, "memory.events") if self._group else []
+        count = dict(zip(words[::2], words[1::2], strict=False)).get("oom_kill", "0")
+        return int(count) if count.isdecimal() else 0
 
 
 def remove(group: str) -> None:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from engines.base import Check, CheckLook
-from engines.local import durable, keeper, layout, litter, scratch, tombstone, tree
+from engines.local import cgroups, durable, keeper, layout, litter, scratch, tombstone, tree
 from engines.local.box import Box
 from engines.local.plan import Plan, Refused
 
@@ -83,7 +83,8 @@ def _run(plan: Plan, seconds: float, private: Mapping[str, str], rank_path: str,
     known = {name: value for name, value in private.items() if name not in _UNWANTED}
     try:
         scratch.prepare(layer, plan)
-        box: Box = maker.build(plan, known, layer)
+        group = cgroups.make(plan.house.groups, plan.name, plan.memory_bytes, plan.cpus)
+        box: Box = maker.build(plan, known, layer)._replace(group=group)
     except OSError as error:
         raise Refused("sandbox_failed", detail=error.strerror or "OSError") from error
     kept = keeper.start(box, layer)

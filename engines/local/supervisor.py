@@ -100,7 +100,7 @@ def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleT
         box = _prepare(plan, private, (rank_path, layer), box_maker)
         held = box.held
         if _checked(plan, private, rank_path, box_maker):
-            end, cut = _watched(plan, box, (rank_path, layer))
+            end, cut = _watched(plan, box._replace(group=_group(plan)), (rank_path, layer))
         else:
             end, cut = End(stopped=True, ended_at=time.time()), 0
     except Refused as refused:
@@ -123,7 +123,7 @@ def _checked(plan: Plan, private: dict[str, str], rank_path: str, box_maker: Mod
 def _watched(plan: Plan, box: Box, places: tuple[str, str]) -> tuple[End, int]:
     """The command, up to its end and that of all it started; and how much of its output was thrown away."""
     watch = Watch(plan, keeper.start(box, places[1]), box, places)
-    end = _for_want_of_memory(watch.run(), plan, box)
+    end = _for_want_of_memory(watch.run(), plan, watch.memory)
     processes = [process.pid for process in tree.descendants(os.getpid())]
     tree.kill_all()
     litter.sweep(box.litter, processes)
@@ -142,24 +142,25 @@ def _prepare(plan: Plan, private: dict[str, str], places: tuple[str, str], box_m
         steps.note(rank_path, "pull_image")
         if plan.image != "host":
             raise Refused("image_missing", image=plan.image)
-        group = _group(plan)
         box: Box = box_maker.build(plan, private, layer)
     except OSError as error:
         raise Refused("sandbox_failed", detail=error.strerror or "OSError") from error
-    return box._replace(group=group)
+    return box
 
 
 def _group(plan: Plan) -> str:
-    """The control group of the Worker, or "" where there are no limits to keep, or none can be kept."""
-    if not plan.house.groups or not (plan.memory_bytes or plan.cpus):
-        return ""
-    return cgroups.make(plan.house.groups, plan.name, plan.memory_bytes, plan.cpus)
+    """The control group of the Worker, or "". Made only now: that of the check was removed with its box."""
+    try:
+        return cgroups.make(plan.house.groups, plan.name, plan.memory_bytes, plan.cpus)
+    except OSError as error:
+        raise Refused("sandbox_failed", detail=error.strerror or "OSError") from error
 
 
-def _for_want_of_memory(end: End, plan: Plan, box: Box) -> End:
+def _for_want_of_memory(end: End, plan: Plan, memory: cgroups.OomMeter) -> End:
     """How it ended stays as it was; a Worker that ended well, or was told to, has not failed for that."""
     badly = end.fault is None and not end.stopped and end.exit_code != 0
-    if badly and plan.memory_bytes and box.group and cgroups.out_of_memory(box.group):
+    killed = signal.SIGKILL in (end.signal, (end.exit_code or 0) - 128)
+    if badly and memory.is_cause(time.monotonic(), killed):
         return end._replace(fault=Refused("out_of_memory", limit_gib=plan.memory_bytes // 2**30))
     return end
 

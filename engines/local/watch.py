@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from engines.local import durable, layout, scratch, steps, tombstone, tree
+from engines.local import cgroups, durable, layout, scratch, steps, tombstone, tree
 from engines.local.box import Box
 from engines.local.keeper import Kept
 from engines.local.load import LoadMeter
@@ -44,6 +44,7 @@ class Watch:
         self._attempt_path = os.path.dirname(self._rank_path)
         self.log = LogWriter(self._rank_path, plan.log_bytes)
         self._load = LoadMeter(self._rank_path, kept.pid, plan.gpus)
+        self.memory = cgroups.OomMeter(box.group if plan.memory_bytes else "")
         self._helpers: set[int] = set()
         self._main = -1  # pidfd of the command's bash
         self._main_pid = 0
@@ -181,6 +182,7 @@ class Watch:
         self._check_disk()
         if self._started_at is not None:
             self._load.check(time.monotonic())
+            self.memory.check(time.monotonic())
         if self._fault:
             return True
         if self._stop_seen is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from engines.base import Phase, Protection
+from engines.base import Check, Phase, Protection
 from engines.local import cgroups
 from engines.local.engine import LocalEngine, Means
 from tests.engines.conftest import make_stand
@@ -104,11 +104,13 @@ def limited(tmp_path):
     made.close()
 
 
-def launch(stand, command, **limits):
-    asked = stand.launch(command)
+def launch(stand, command, check=None, **limits):
+    asked = stand.launch(command, check=check)
     workers = tuple(replace(worker, **limits) for worker in asked.workers)
     asked = replace(asked, workers=workers)
     stand.engine.start(asked)
+    if check is not None:
+        stand.engine.release(asked.key)
     return stand.end(asked.key), asked.key
 
 
@@ -149,6 +151,57 @@ def test_out_of_memory_is_told_with_proof_alone(limited, events, then, out):
     assert (look.exit_code, look.signal) == {
         "kill -9 $$": (None, 9), "exit 1": (1, None), "exit 0": (0, None)
     }[then]  # fmt: skip
+
+
+def test_the_check_runs_in_the_group_too_and_the_command_after_it(limited):
+    """The keeper removes the group at the end of the check, as the check itself does here."""
+    stand, groups = limited
+    see = f'g=({groups}/"${{HOSTNAME%-worker-0}}".1.0); cat "$g/memory.max" "$g/cgroup.procs" > {groups}/seen'
+    check = Check(f'{see}; rm -r "$g"; echo TRAINYARD-CHECK-END', {}, 30.0)
+    look, key = launch(stand, "true", check, memory_bytes=3 * GIB)
+    assert (look.exit_code, (groups / "seen").read_text()) == (0, f"{3 * GIB}0")
+    group = groups / f"{key.job}.1.0"
+    assert ((group / "memory.max").read_text(), (group / "cgroup.procs").read_text()) == (str(3 * GIB), "0")
+
+
+@pytest.fixture
+def group(tmp_path):
+    """A folder in which the kernel's count is set."""
+
+    def count(kills):
+        (tmp_path / "memory.events").write_text(f"low 0\nmax 7\noom 1\noom_kill {kills}\n")
+
+    count(2)  # of the check, whose group was not removed
+    return tmp_path, count
+
+
+@pytest.mark.parametrize(
+    ("kills", "seen", "ended", "killed", "cause"),
+    [
+        (2, 10.0, 20.0, True, False),  # none while it ran
+        (3, 10.0, 20.0, False, True),  # a moment ago
+        (3, 10.0, 10.0 + 40, False, True),  # a launcher has waited for its others
+        (3, 10.0, 3600.0, False, False),  # a helper, long ago: not why it failed now
+        (3, 10.0, 3600.0, True, True),
+        (3, None, 3600.0, False, True),  # just now: nobody had looked before
+        (0, 10.0, 20.0, True, False),
+    ],
+)
+def test_what_an_end_for_want_of_memory_is(group, kills, seen, ended, killed, cause):
+    place, count = group
+    meter = cgroups.OomMeter(str(place))
+    meter.check(1.0)
+    count(kills)
+    if seen is not None:
+        meter.check(seen)
+        meter.check(seen + 5)
+    assert meter.is_cause(ended, killed) is cause
+
+
+def test_without_a_group_nothing_is_for_want_of_memory():
+    meter = cgroups.OomMeter("")
+    meter.check(1.0)
+    assert meter.is_cause(2.0, killed=True) is False
 
 
 @pytest.mark.parametrize("mode", ["bubblewrap", "none"])
