@@ -19,7 +19,7 @@ from jobs.rules.resources import resources
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority
 from pools.capacity import Shape, custom_startable, fits_empty, idle_gpus, startable
-from pools.placement import Counts, IdleNode, Nodes, Room
+from pools.placement import Counts, IdleNode, Nodes
 
 NEW_JOB = 2**62  # younger than every job there is
 SHOWN_RANKS = 8
@@ -160,7 +160,7 @@ def finds_room(spec: JobSpec, facts: Facts) -> bool:
 
 
 def pool_state(facts: Facts, pool: PoolFacts) -> PoolState:
-    """The pool as the queue sees it, with room that counts and has no node names where it needs none."""
+    """The pool as the queue sees it, with room that counts and names no nodes."""
     return PoolState(
         now=facts.now,
         flavors={f.id: _flavor_state(f, facts.nodes.get(f.id)) for f in pool.flavors.values()},
@@ -172,11 +172,8 @@ def pool_state(facts: Facts, pool: PoolFacts) -> PoolState:
 
 
 def _flavor_state(flavor: FlavorFacts, nodes: NodesFacts | None) -> FlavorState:
-    room: Room = Counts(flavor.idle_nodes)
-    if nodes is not None:
-        room = Nodes(nodes.idle, flavor.gpus_per_node, nodes.marked)
     return FlavorState(
-        room=room,
+        room=Counts(flavor.idle_nodes, nodes.idle if nodes else None),
         gpus_per_node=flavor.gpus_per_node,
         schedulable=sum(flavor.idle_nodes),
         nodes=flavor.node_count,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from pools.capacity import Shape
-from pools.placement import NONE, IdleNode, MarkedNode
+from pools.placement import NONE, MarkedNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +128,17 @@ class WaitingFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodesFacts:
-    """The nodes of a flavor one by one: those in service that have idle GPUs, and what jobs avoid."""
+    """The nodes of a flavor that waiting jobs avoid, by id, and the idle GPUs of those in service."""
 
-    idle: tuple[IdleNode, ...]
+    idle: Mapping[int, int]
     marked: Mapping[int, MarkedNode]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """`pool`, `image` and `volumes` hold only what the team may use, and `sources` (by the ids of jobs) only
-    what the sender may see. `nodes` has an entry for each flavor where waiting jobs avoid some: there the
-    counts alone would not tell what starts."""
+    what the sender may see. `nodes` has an entry for each flavor where waiting jobs avoid some: the counts
+    alone would not tell what starts there."""
 
     now: datetime
     teams: frozenset[int]

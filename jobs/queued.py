@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
@@ -18,7 +18,7 @@ from jobs.states import State
 from pools.capacity import Shape
 from pools.compiled import Asking, Compiled
 from pools.models import Node, NodeState
-from pools.placement import IdleNode, MarkedNode
+from pools.placement import MarkedNode
 
 CLASS_FIELDS = ("flavor", "priority", "team", "worker_gpus", "total_gpus", "avoided")
 
@@ -73,21 +73,22 @@ def waiting_by_pool(pool_ids: Collection[int]) -> dict[int, list[WaitingFacts]]:
 
 
 def nodes_read(waiting: Iterable[WaitingFacts]) -> dict[int, NodesFacts]:
-    """Of the flavors where waiting jobs avoid nodes, the nodes one by one; asks nothing where none does."""
+    """Of the flavors where waiting jobs avoid nodes, those nodes; asks nothing where none does."""
     avoided = {flavor: nodes for flavor, nodes in _avoided(waiting).items() if nodes}
     if not avoided:
         return {}
-    named = Q(pk__in=frozenset().union(*avoided.values()))
-    nodes = Node.objects.filter(named | Q(schedulable=True, idle__gt=0), flavor__in=avoided)
-    idle: dict[int, list[IdleNode]] = {flavor: [] for flavor in avoided}
+    named = frozenset().union(*avoided.values())
+    nodes = Node.objects.filter(pk__in=named, flavor__in=avoided).exclude(state=NodeState.RETIRED)
+    idle: dict[int, dict[int, int]] = {flavor: {} for flavor in avoided}
     marked: dict[int, dict[int, MarkedNode]] = {flavor: {} for flavor in avoided}
-    rows = nodes.exclude(state=NodeState.RETIRED).values_list("flavor", "name", "pk", "idle", "schedulable")
-    for flavor, name, pk, gpus, schedulable in rows:
-        if schedulable:
-            idle[flavor].append(IdleNode(name, pk, gpus))
+    for flavor, pk, name, gpus, schedulable in nodes.values_list(
+        "flavor", "pk", "name", "idle", "schedulable"
+    ):
         if pk in avoided[flavor]:
             marked[flavor][pk] = MarkedNode(name, schedulable)
-    return {flavor: NodesFacts(tuple(idle[flavor]), marked[flavor]) for flavor in avoided}
+            if schedulable:
+                idle[flavor][pk] = gpus
+    return {flavor: NodesFacts(idle[flavor], marked[flavor]) for flavor in avoided}
 
 
 def _avoided(waiting: Iterable[WaitingFacts]) -> dict[int, frozenset[int]]:

@@ -7,7 +7,7 @@ so that whole nodes stay whole. The same input gives the same answer.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -50,7 +50,7 @@ NONE: frozenset[int] = frozenset()
 class Room(Protocol):
     """Idle GPUs of one flavor from which Workers are taken, by count alone or by node.
 
-    The nodes `apart` are left out. Room that only counts cannot tell them, and has none.
+    The nodes `apart` are left out, as far as they are marked.
     """
 
     idle_nodes: list[int]
@@ -67,38 +67,66 @@ class Room(Protocol):
 
 
 class Counts:
-    """Room that knows only how many nodes have how many GPUs idle."""
+    """Room that knows only how many nodes have how many GPUs idle, and of the `marked` nodes, by id, which.
 
-    def __init__(self, idle_nodes: Sequence[int]) -> None:
+    Of nodes with equally many idle GPUs their names decide; not knowing them, it takes marked ones last.
+    """
+
+    def __init__(self, idle_nodes: Sequence[int], marked: Mapping[int, int] | None = None) -> None:
         self.idle_nodes = list(idle_nodes)
+        self.marked: dict[int, int] = {}
+        among = list(idle_nodes)
+        for node, idle in sorted((marked or {}).items()):
+            if among[idle]:  # else it was read at another moment than the counts
+                among[idle] -= 1
+                self.marked[node] = idle
 
     def idle_without(self, apart: Collection[int]) -> list[int]:
-        if apart:
-            raise ValueError("counts do not know single nodes")
-        return self.idle_nodes
+        return _without(self.idle_nodes, self.marked, apart)
 
     def fits(self, shape: Shape, apart: Collection[int] = NONE) -> bool:
         return fits(self.idle_without(apart), shape)
 
     def take(self, shape: Shape, apart: Collection[int] = NONE) -> tuple[int, ...]:
-        self.idle_without(apart)
-        self._fill(shape.worker_gpus, shape.full_workers)
+        self._fill(shape.worker_gpus, shape.full_workers, apart)
         if shape.remainder:
-            self._fill(shape.remainder, 1)
+            self._fill(shape.remainder, 1, apart)
         return ()
 
-    def _fill(self, gpus: int, workers: int) -> None:
+    def _fill(self, gpus: int, workers: int, apart: Collection[int]) -> None:
         """Node by node instead of Worker by Worker: one that has taken a Worker has the fewest idle GPUs of
         all, so best fit fills it before the next."""
         for k in range(gpus, len(self.idle_nodes)):
             each = k // gpus
-            whole, rest = divmod(min(workers, self.idle_nodes[k] * each), each)
-            self.idle_nodes[k] -= whole + bool(rest)
-            self.idle_nodes[k - each * gpus] += whole
-            self.idle_nodes[k - rest * gpus] += bool(rest)
+            marked = [node for node, idle in self.marked.items() if idle == k]
+            whole, rest = divmod(min(workers, (self.idle_nodes[k] - len(marked)) * each), each)
+            self._use(k, each * gpus, whole)
+            self._use(k, rest * gpus, bool(rest))
             workers -= whole * each + rest
+            for node in marked:
+                if node not in apart and workers:
+                    here = min(workers, each)
+                    self._use(k, here * gpus, 1)
+                    self.marked[node] = k - here * gpus
+                    workers -= here
         if workers:
             raise ValueError(f"no node has {gpus} GPUs idle")
+
+    def _use(self, k: int, gpus: int, nodes: int) -> None:
+        """So many GPUs on so many of the nodes with `k` idle."""
+        self.idle_nodes[k] -= nodes
+        self.idle_nodes[k - gpus] += nodes
+
+
+def _without(idle_nodes: list[int], marked: Mapping[int, int], apart: Collection[int]) -> list[int]:
+    """The idle counts but for the nodes apart."""
+    if not apart:
+        return idle_nodes
+    left = list(idle_nodes)
+    for node in apart:
+        if node in marked:
+            left[marked[node]] -= 1
+    return left
 
 
 class Nodes:
@@ -117,13 +145,7 @@ class Nodes:
         self.idle_nodes = [len(bucket) for bucket in self.buckets]
 
     def idle_without(self, apart: Collection[int]) -> list[int]:
-        if not apart:
-            return self.idle_nodes
-        left = list(self.idle_nodes)
-        for node in apart:
-            if node in self.marked:
-                left[self.marked[node]] -= 1
-        return left
+        return _without(self.idle_nodes, self.marked, apart)
 
     def fits(self, shape: Shape, apart: Collection[int] = NONE) -> bool:
         return fits(self.idle_without(apart), shape)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.queue import FlavorState, PoolState, Quota, WaitingClass, avoided_ids, avoided_text, decide
-from pools.capacity import Shape, fits
+from pools.capacity import Shape, fits, idle_nodes_of
 from pools.placement import Counts, IdleNode, MarkedNode, Nodes
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -87,9 +87,13 @@ def test_one_that_no_other_node_in_service_could_hold_is_no_head():
     assert decision.heads == {}
 
 
-def test_counts_cannot_leave_nodes_out():
-    with pytest.raises(ValueError, match="single nodes"):
-        Counts([0, 1]).fits(Shape(1, 1), frozenset({1}))
+def test_counts_leave_out_what_they_know():
+    room = Counts([0, 1, 1], {1: 1, 2: 2, 3: 2})  # the third was read at another moment
+    assert room.idle_without({1, 3, 4}) == [0, 0, 1]
+    assert room.take(Shape(1, 1), {1}) == ()
+    assert (room.idle_nodes, room.marked) == ([0, 2, 0], {1: 1, 2: 1})
+    with pytest.raises(ValueError, match="no node has 1"):
+        room.take(Shape(1, 1), {1, 2})
 
 
 @pytest.mark.parametrize(("nodes", "text"), [((), ""), ((7,), "7"), ((30, 4), "4,30")])
@@ -105,6 +109,41 @@ jobs = st.tuples(
 )
 
 
+def queue_of(asked):
+    classes: dict = {}
+    for job, (shape, priority, avoided) in enumerate(asked, 1):
+        classes.setdefault((shape, priority, avoided), []).append(job)
+    return [WaitingClass(1, p, 1, s, ids, avoided=a) for (s, p, a), ids in classes.items()]
+
+
+@given(
+    st.lists(st.integers(0, 8), min_size=1, max_size=9),
+    st.sets(st.integers(0, 4)),
+    st.lists(jobs, max_size=9),
+    st.booleans(),
+)
+def test_counts_decide_as_nodes_do(idle, out, asked, strict):
+    """Where the marked nodes come last by their names; of others of equal room they need not come last."""
+    idle = dict(enumerate(idle))
+    marked = {i: MarkedNode(f"z{i}", i not in out) for i in idle if i < 5}
+    there = {i: k for i, k in idle.items() if i not in out}
+    nodes = Nodes([IdleNode(f"z{i}" if i in marked else f"n{i}", i, k) for i, k in there.items()], 8, marked)
+    counts = Counts(idle_nodes_of(there.values(), 8), {i: k for i, k in there.items() if i in marked})
+    by_node, by_count = (
+        decide(
+            PoolState(
+                NOW, {1: FlavorState(room, 8, len(there), len(idle), marked=marked)}, UNLIMITED, strict
+            ),
+            queue_of(asked),
+            99,
+        )
+        for room in (nodes, counts)
+    )
+    assert [(s.job, s.shape) for s in by_node.starts] == [(s.job, s.shape) for s in by_count.starts]
+    assert (by_node.reasons, by_node.heads) == (by_count.reasons, by_count.heads)
+    assert (nodes.idle_nodes, nodes.marked) == (counts.idle_nodes, counts.marked)
+
+
 @given(
     st.lists(st.integers(0, 8), min_size=1, max_size=5),
     st.sets(st.integers(0, 4)),
@@ -112,12 +151,9 @@ jobs = st.tuples(
 )
 def test_avoiding_is_never_ignored_and_nobody_is_forgotten(idle, out, asked):
     out = {i for i in out if i < len(idle)}
-    classes: dict = {}
-    for job, (shape, priority, avoided) in enumerate(asked, 1):
-        classes.setdefault((shape, priority, avoided), []).append(job)
     state = pool(idle, out=out)
     flavor = state.flavors[1]
-    queue = [WaitingClass(1, p, 1, s, ids, avoided=a) for (s, p, a), ids in classes.items()]
+    queue = queue_of(asked)
     decision = decide(state, queue, 99)
     used = dict.fromkeys(range(len(idle)), 0)
     apart = {job: flavor.apart(c) for c in queue for job in c.jobs}

@@ -5,17 +5,19 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jobs.counting import counts_compare
+from jobs.facts import NodesFacts
 from jobs.findings import Reason
 from jobs.lifecycle import move, prioritize, requeue
 from jobs.models import Job, WaitingTotal
 from jobs.queue import MOST_AVOIDED
-from jobs.queued import marked_read
+from jobs.queued import marked_read, nodes_read, waiting_read
 from jobs.reasons import job_waiting
 from jobs.scheduling import queue_cycle
 from jobs.services import job_estimate, job_stop
 from jobs.states import Priority, State
 from jobs.waiting import queue_read
 from pools.models import Hold, Node, Pool
+from pools.placement import MarkedNode
 from tests.factories import make_job, make_pool, make_spec, make_team, make_user, occupy
 
 pytestmark = pytest.mark.django_db
@@ -142,6 +144,16 @@ def test_of_too_many_nodes_the_last_met_are_avoided(team, user):
         queue_cycle(pool.pk)
     job.refresh_from_db()
     assert job.waiting_class.avoided == {10**17, *earlier[1:]}
+
+
+def test_only_avoided_nodes_are_read_to_judge(team, user):
+    pool = make_pool(team, nodes=4)
+    job = placed(user, pool, gpus=8)
+    first, other = node_of(job), Node.objects.last()
+    requeue(job.pk, State.DEPLOYING, reason=LOST, avoid=[first.pk, other.pk])
+    Node.objects.filter(pk=other.pk).update(schedulable=False)
+    marked = {first.pk: MarkedNode(first.name, True), other.pk: MarkedNode(other.name, False)}
+    assert nodes_read(waiting_read(pool.pk)) == {first.flavor_id: NodesFacts({first.pk: 8}, marked)}
 
 
 def test_only_nodes_of_the_flavor_are_read_as_avoided(team):
