@@ -43,7 +43,9 @@ def alone(monkeypatch):
     """The jobs that were attended alone."""
     seen, attend_alone = [], watching._attend_alone
     monkeypatch.setattr(
-        watching, "_attend_alone", lambda engine, pk: (seen.append(pk), attend_alone(engine, pk))
+        watching,
+        "_attend_alone",
+        lambda engine, pk, *more: (seen.append(pk), attend_alone(engine, pk, *more)),
     )
     return seen
 
