@@ -62,7 +62,7 @@ def _errors(job: Job, actor: User, edit: Edit) -> list[Finding]:
     """What the rules of requests say of the fields that are to change."""
     asked = {name: getattr(edit, name) for name in EDITED if getattr(edit, name) is not None}
     spec = replace(job.spec_asked, **asked)
-    high = may_use_high(user=actor, job=job)
+    high = job.priority == Priority.HIGH or may_use_high(user=actor, job=job)
     facts = Facts(now=job.created_at, teams=frozenset(), may_use_high_priority=high)
     found = [*basics(spec), *advanced(spec, facts)]
     return [one for one in found if one.field.partition(".")[0] in asked]

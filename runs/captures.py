@@ -16,6 +16,10 @@ from teams.models import User
 KEPT = 20  # of each attempt
 
 
+class NoSuchWorker(Exception):
+    """The job has so many Workers, and not the one that was asked for."""
+
+
 class NotRunning(Exception):
     """There is nothing whose stacks could be taken."""
 
@@ -23,11 +27,12 @@ class NotRunning(Exception):
 def capture_ask(*, job: Job, user: User, rank: int | None = None) -> StackCapture:
     """A capture of the job's current attempt. Asked again before it is taken, it is the same one.
 
-    NotRunning if the job does not run, or has no such Worker.
+    NoSuchWorker for a rank that it does not have, NotRunning if it does not run.
     """
+    if rank is not None and rank >= job.shape.workers:
+        raise NoSuchWorker(job.shape.workers)
     attempt = Attempt.objects.filter(job=job, number=job.attempt, ended_at=None).first()
-    no_such = rank is not None and rank >= job.shape.workers
-    if attempt is None or job.state != State.RUNNING or no_such:
+    if attempt is None or job.state != State.RUNNING:
         raise NotRunning
     with transaction.atomic():
         waiting = attempt.captures.filter(state=CheckState.PENDING, rank=rank).first()

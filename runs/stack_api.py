@@ -13,7 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from jobs.models import Job
-from runs.captures import NotRunning, capture_ask
+from jobs.texts import finding_text
+from runs.captures import NoSuchWorker, NotRunning, capture_ask
 from runs.models import CHECK_STATES, StackCapture
 from runs.stack_texts import stack_reason_text
 from teams.models import User
@@ -23,7 +24,7 @@ from teams.rest import ApiView, ListView, StrictIntegerField, StrictSerializer
 class JobDoesNotRun(exceptions.APIException):
     status_code = status.HTTP_409_CONFLICT
     default_code = "not_running"
-    default_detail = _("The job does not run, or has no such Worker.")
+    default_detail = _("The job does not run.")
 
 
 class StacksRequestSerializer(StrictSerializer):
@@ -115,6 +116,11 @@ class StackList(ListView):
             capture = capture_ask(
                 job=job, user=cast(User, request.user), rank=body.validated_data.get("rank")
             )
+        except NoSuchWorker as error:
+            most = {"least": 0, "most": job.shape.workers - 1}
+            raise serializers.ValidationError(
+                {"rank": finding_text("out_of_range", most)}, code="out_of_range"
+            ) from error
         except NotRunning as error:
             raise JobDoesNotRun from error
         return Response(CaptureSerializer(capture).data, status=status.HTTP_202_ACCEPTED)

@@ -6,7 +6,7 @@ The points are those of the list before the button, judged anew for the request 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from jobs.estimate import Estimate
@@ -14,7 +14,7 @@ from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
 from jobs.forms.checklist import Point, Standing, checklist
 from jobs.spec import JobSpec
-from jobs.states import State
+from jobs.states import PLACED, State
 
 WORST_FIRST = (Standing.ATTENTION, Standing.LATER, Standing.HAND, Standing.OK)
 SOON_S = 300.0  # who fails within this time of running has hardly trained
@@ -48,7 +48,12 @@ OF_REASON = {
     "mount_missing": Cause.START,
     "mount_denied": Cause.START,
     "private_value_unreadable": Cause.START,
+    "out_of_memory": Cause.RESOURCES,
+    "drained": Cause.RESOURCES,
+    "node_lost": Cause.RESOURCES,
 }
+OF_STEP = {"pull_image": Cause.IMAGE, "storage": Cause.START}  # else the pool's nodes
+OF_ITEM = {"storage": Cause.START, "rdma": Cause.NETWORK, "allreduce": Cause.NETWORK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +80,27 @@ class Row:
 def rows(trouble: Trouble, spec: JobSpec, judged: Estimate, facts: Facts) -> tuple[Row, ...]:
     """All causes. `judged` is what would become of the request now: what it refuses has changed since."""
     points = {point.code: point for point in checklist(spec, judged, facts)}
-    suspects = suspected(trouble)
+    suspects, told = suspected(trouble), blamed(trouble)
     return tuple(
-        _row(cause, [points[code] for code in POINTS_OF[cause]], judged, suspects) for cause in Cause
+        _blamed(row) if cause == told else _placed(row) if _has_gpus(cause, trouble) else row
+        for cause in Cause
+        for row in [_row(cause, [points[code] for code in POINTS_OF[cause]], judged, suspects)]
     )
+
+
+def _blamed(row: Row) -> Row:
+    """What is in order by the request is not what went wrong."""
+    doubts = tuple(point for point in row.points if point.standing != Standing.OK)
+    return replace(row, standing=Standing.ATTENTION, points=doubts)
+
+
+def _has_gpus(cause: Cause, trouble: Trouble) -> bool:
+    return cause == Cause.RESOURCES and trouble.state in PLACED
+
+
+def _placed(row: Row) -> Row:
+    """What would become of the request now counts the job itself among those that hold GPUs."""
+    return replace(row, standing=Standing.OK, points=(), refused=())
 
 
 def _row(cause: Cause, points: Sequence[Point], judged: Estimate, suspects: Iterable[Cause]) -> Row:
@@ -100,12 +122,26 @@ def suspected(trouble: Trouble) -> tuple[Cause, ...]:
         return (Cause.HIDDEN, Cause.RESULTS)
     if trouble.state != State.FAILED or trouble.reason is None:
         return ()
-    if trouble.reason.code in OF_REASON:
-        return (OF_REASON[trouble.reason.code],)
+    if (told := blamed(trouble)) is not None:
+        return (told,)
     if trouble.reason.code not in ("exit_code", "signal"):
         return ()
     meets = (Cause.NETWORK,) if trouble.workers > 1 else ()
     return (Cause.START, *meets) if (trouble.ran or 0.0) < SOON_S else meets
+
+
+def blamed(trouble: Trouble) -> Cause | None:
+    """The cause that the reason of a failure names by itself."""
+    reason = trouble.reason
+    if trouble.state != State.FAILED or reason is None:
+        return None
+    if reason.code == "hung":
+        return Cause.NETWORK if trouble.workers > 1 else Cause.START
+    if reason.code == "deploy_timeout":
+        return OF_STEP.get(reason.data.get("step", ""), Cause.RESOURCES)
+    if reason.code == "env_check":
+        return OF_ITEM.get(reason.data.get("item", ""), Cause.RESOURCES)
+    return OF_REASON.get(reason.code)
 
 
 def doubtful(findings: Iterable[dict[str, str]]) -> bool:

@@ -74,7 +74,8 @@ class RerunForm(JobForm):
         if _one_kind_of_ends(typed.command) != _one_kind_of_ends(asked.command):
             changed["command"] = typed.command
         for name in HANG if typed.hang_detection else HANG[:1]:
-            if getattr(typed, name) != getattr(asked, name):
+            emptied = name != HANG[0] and self.cleaned_data.get(name) in (None, "")
+            if getattr(typed, name) != getattr(asked, name) and not emptied:
                 changed[name] = getattr(typed, name)
         return changed | self._resources(typed)
 

@@ -15,6 +15,8 @@ from jobs.serializers.request import MOST_ENTRIES, CodeField, JobRequestSerializ
 from jobs.spec import EnvVar, unix_newlines
 from teams.rest import StrictBooleanField, StrictIntegerField, StrictSerializer, StrictStringField
 
+NULL_IS_KEPT = ("worker_count",)  # which stands so beside a custom count
+
 
 def _number(**more: Any) -> StrictIntegerField:
     return StrictIntegerField(required=False, **more)
@@ -53,7 +55,8 @@ class RerunRequestSerializer(StrictSerializer):
         return super()._refusal(name, known)
 
     def changes(self) -> Changes:
-        fields = dict(self.validated_data)
+        given = self.validated_data.items()
+        fields = {name: value for name, value in given if name not in NULL_IS_KEPT or value is not None}
         private = tuple(EnvVar(v["name"], v["value"], True) for v in fields.pop("private_env", ()))
         if "command" in fields:
             fields["command"] = unix_newlines(fields["command"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 from jobs.findings import Reason
+from jobs.texts.filling import gpus_text
 
 TITLES = {
     "resources": gettext_lazy("Resources: pool, spec and queue"),
@@ -22,6 +23,7 @@ HELP = {  # places of the page "troubleshooting"
     "network": "several-nodes",
     "results": "no-results",
 }
+HAS_GPUS = gettext_lazy("It has its resources: %(gpus)s.")
 EXIT_CODES = {
     126: gettext_lazy("126: bash found the program and could not run it: no permission, or no program."),
     127: gettext_lazy("127: bash did not find a program. Is it in the image, and is its path right?"),
@@ -33,6 +35,10 @@ EXIT_CODES = {
 
 def cause_title(cause: str) -> str:
     return str(TITLES[cause])
+
+
+def has_gpus_text(gpus: int) -> str:
+    return str(HAS_GPUS) % {"gpus": gpus_text(gpus)}
 
 
 def exit_text(reason: Reason | None) -> str:

@@ -12,14 +12,14 @@ from django.views.decorators.http import require_safe
 
 from jobs.estimate import estimate
 from jobs.findings import Reason
-from jobs.forms.causes import Cause, Row, Trouble, rows
+from jobs.forms.causes import Cause, Row, Trouble, blamed, rows
 from jobs.models import Attempt, Job
 from jobs.reading import request_read
 from jobs.reasons import job_waiting
 from jobs.spec import JobSpec
-from jobs.states import State
+from jobs.states import PLACED, State
 from jobs.texts import finding_text, reason_text
-from jobs.texts.causes import HELP, cause_title, exit_text
+from jobs.texts.causes import HELP, cause_title, exit_text, has_gpus_text
 from jobs.texts.checklist import point_text
 from jobs.texts.states import duration_text
 from teams.models import User
@@ -71,6 +71,10 @@ def _row(job: Job, trouble: Trouble, row: Row) -> dict[str, Any]:
     ]
     if row.cause == Cause.RESOURCES and job.state == State.QUEUED:
         told[0] = _waits_for(job) or told[0]
+    if row.cause == Cause.RESOURCES and trouble.state in PLACED:
+        told = [has_gpus_text(job.total_gpus)]
+    if row.cause == blamed(trouble) and trouble.reason:
+        told = [reason_text(trouble.reason.code, trouble.reason.data), *told]
     if row.cause == Cause.START and (exit_code := exit_text(trouble.reason)):
         told = [exit_code, *told]
     return {

@@ -14,7 +14,7 @@ from jobs.editing import Edit, NotWaiting, job_edit, may_edit, may_use_high
 from jobs.models import Job
 from jobs.services import RequestRefused
 from jobs.states import PRIORITY_CODES, Priority, State
-from jobs.texts import PRIORITY_LABELS
+from jobs.texts import PRIORITY_LABELS, finding_text
 from jobs.views.standing import jobs_shown
 from teams.pages import part_or_page, signed_in, wants_part
 
@@ -47,7 +47,8 @@ def _change(request: HttpRequest, job: Job, code: str) -> None:
         job_edit(job=job, actor=signed_in(request), edit=Edit(priority=code))
     except NotWaiting:
         messages.warning(request, _("The job does not wait any more: its priority stays as it was."))
-    except RequestRefused:
-        messages.error(request, _("This priority cannot be chosen."))
+    except RequestRefused as refused:
+        for finding in refused.findings:
+            messages.error(request, finding_text(finding.code, finding.data))
     else:
         messages.success(request, _("The priority is %(name)s now.") % {"name": PRIORITY_LABELS[code]})

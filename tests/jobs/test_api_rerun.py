@@ -157,6 +157,12 @@ def test_every_other_field_is_named(client: Any, body: dict[str, Any], name: str
     assert Job.objects.count() == 1
 
 
+def test_no_number_of_workers_is_the_number_of_the_job(client: Any, body: dict[str, Any]) -> None:
+    key = client.post("/api/v1/jobs/", body | {"worker_count": 3}, "json").json()["id"]
+    asked = client.post(f"/api/v1/jobs/{key}/rerun/?dry_run=true", {"worker_count": None}, "json").json()
+    assert asked["wanted"] == 3
+
+
 @pytest.mark.parametrize(
     ("sent", "error"),
     [

@@ -43,6 +43,10 @@ def trouble(state: State, code: str = "", ran: float | None = None, workers: int
         (trouble(State.FAILED, "signal", ran=7200.0, workers=4), [Cause.NETWORK]),
         (trouble(State.FAILED, "worker_lost", ran=5.0), []),
         (trouble(State.FAILED), []),
+        (trouble(State.FAILED, "hung", ran=7200.0), [Cause.START]),
+        (trouble(State.FAILED, "hung", ran=7200.0, workers=2), [Cause.NETWORK]),
+        (trouble(State.FAILED, "drained", ran=7200.0), [Cause.RESOURCES]),
+        (trouble(State.FAILED, "env_check"), [Cause.RESOURCES]),
     ],
     ids=str,
 )
@@ -99,6 +103,45 @@ def test_a_job_that_failed_at_once_is_told_of_its_exit_code(client: Client, alic
     assert page.all("li")[0].attrs["id"] == "cause-start"
     assert "127: bash did not find a program" in page.by_id("cause-start").text
     assert "The last run took" in page.by_id("cause-start").text
+
+
+@pytest.mark.parametrize(
+    ("code", "data", "wanted"),
+    [
+        ("env_check", {"item": "storage"}, Cause.START),
+        ("env_check", {"item": "rdma"}, Cause.NETWORK),
+        ("deploy_timeout", {"step": "pull_image"}, Cause.IMAGE),
+        ("deploy_timeout", {"step": "allocate"}, Cause.RESOURCES),
+    ],
+)
+def test_a_reason_tells_more_by_its_data(code: str, data: dict[str, str], wanted: Cause) -> None:
+    assert suspected(Trouble(State.FAILED, Reason(code, data), None, 1)) == (wanted,)
+
+
+@pytest.mark.django_db
+def test_a_job_that_has_its_gpus_is_not_told_how_it_would_queue(
+    client: Client, alice: User, pool: Pool
+) -> None:
+    job = make_job(alice, pool, gpus=8, workers=2)
+    queue_cycle(pool.pk)
+    make_job(alice, pool, gpus=8, workers=2)
+    row = page_of(client, job).by_id("cause-resources")
+    assert (row.attrs["data-standing"], "It has its resources: 16 GPUs." in row.text) == ("ok", True)
+    assert "wait" not in row.text
+
+
+@pytest.mark.django_db
+def test_a_failure_that_names_its_cause_is_told_there_without_what_was_in_order(
+    client: Client, alice: User, pool: Pool
+) -> None:
+    job = make_job(alice, pool)
+    queue_cycle(pool.pk)
+    reason = Reason("image_missing", {"rank": 0, "image": "reg.local/none:1"})
+    move([job.pk], State.DEPLOYING, State.FAILED, reason=reason)
+    row = page_of(client, job).all("li")[0]
+    assert (row.attrs["id"], row.attrs["data-standing"]) == ("cause-image", "attention")
+    assert "reg.local/none:1" in row.text
+    assert "offered here" not in row.text
 
 
 @pytest.mark.django_db

@@ -10,6 +10,7 @@ from jobs.counting import counts_compare
 from jobs.editing import Edit, job_edit
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
+from jobs.states import Priority
 from tests.factories import make_job, make_pool, make_team, make_user, occupy
 from tests.jobs.pages import Page
 
@@ -150,7 +151,7 @@ def test_the_page_changes_it(client, user, pool, job):
     assert "The priority is low now." in done
     assert "Priority changed from normal to low" in done
     refused = client.post(f"/jobs/{job.key}/priority/", {"priority": "high"}, follow=True)
-    assert "This priority cannot be chosen." in refused.content.decode()
+    assert "Your team admin has not granted you high priority." in refused.content.decode()
 
 
 def test_the_page_says_that_it_came_too_late(client, team, user):
@@ -170,3 +171,14 @@ def test_only_those_who_may_are_asked(client, team, job):
     assert 'id="priority"' not in client.get(f"/jobs/{job.key}/").content.decode()
     assert client.get(f"/jobs/{job.key}/priority/").status_code == 403
     assert client.post(f"/jobs/{job.key}/priority/", {"priority": "low"}).status_code == 403
+
+
+def test_a_high_priority_that_somebody_gave_may_stay(client, user, pool, job):
+    Job.objects.filter(pk=job.pk).update(priority=Priority.HIGH)
+    client.force_login(user)
+    question = Page(client.get(f"/jobs/{job.key}/priority/"))
+    assert [e.attrs["value"] for e in question.all("input", name="priority") if "checked" in e.attrs] == [
+        "high"
+    ]
+    done = client.post(f"/jobs/{job.key}/priority/", {"priority": "high"}, follow=True).content.decode()
+    assert "has not granted" not in done

@@ -88,7 +88,8 @@ def test_asked_for_and_taken_by_rest(api, taking, job, user):
 def test_one_worker_may_be_asked_for(api, taking, job, user):
     client, address = rest(api, user, job)
     assert client.post(address, {"rank": 1}, "json").json()["rank"] == 1
-    assert client.post(address, {"rank": 2}, "json").status_code == 409
+    refused = client.post(address, {"rank": 2}, "json")
+    assert (refused.status_code, refused.json()["errors"][0]["attr"]) == (400, "rank")
     assert client.post(address, {"rnak": 1}, "json").status_code == 400
     capturing.take_due()
     assert taking.asked == [(f"{job.key}/1", 1)]
