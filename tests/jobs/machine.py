@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engines.base import Phase, Protection, WorkerLook
 from jobs.faults import faults_settle
-from jobs.lifecycle import avoid, prioritize
+from jobs.lifecycle import prioritize
 from jobs.models import Attempt, Job
 from jobs.reasons import reasons_read
 from jobs.scheduling import queue_cycle, queue_tick
@@ -184,12 +184,6 @@ class JobsMachine(RuleBasedStateMachine):
         job = self.chosen(number, State.QUEUED) or self.chosen(number, *State)
         waits = job.state == State.QUEUED and job.stop_requested_at is None
         assert prioritize(job.pk, priority, actor=job.creator) == waits
-        self.settled = False
-
-    @rule(number=st.integers(0, 9), nodes=st.sets(st.sampled_from([0, 1, 2]), min_size=1, max_size=2))
-    def avoid(self, number, nodes):
-        job = self.chosen(number, State.QUEUED) or self.chosen(number, *State)
-        avoid(job.pk, [self.nodes[n].pk for n in nodes])
         self.settled = False
 
     # -- admins ----------------------------------------------------------------------------------
