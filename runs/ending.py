@@ -140,9 +140,10 @@ def end_together(batch: Sequence[Ended]) -> list[int]:
 
 
 def _current(batch: Sequence[Ended]) -> list[Ended]:
-    """Locks the jobs, and leaves out those that have moved on."""
+    """Locks the jobs, and leaves out those that have moved on, or whose end was asked for since: that may
+    have been before they ended."""
     rows = Job.objects.select_for_update(no_key=True).filter(among(e.job.pk for e in batch))
-    running = rows.filter(state=State.RUNNING).order_by("pk")
+    running = rows.filter(state=State.RUNNING, stop_requested_at=None).order_by("pk")
     attempts = dict(running.values_list("pk", "attempt"))
     return [e for e in batch if attempts.get(e.job.pk) == e.attempt.number]
 

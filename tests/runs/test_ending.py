@@ -1,6 +1,7 @@
 """Many attempts that ended alike are ended together, with all that one alone would have brought."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
 
@@ -13,6 +14,7 @@ from jobs.models import Attempt, Job, JobEvent, Worker
 from jobs.scheduling import queue_cycle
 from jobs.services import job_stop
 from pools.models import Hold
+from pools.services import pool_lock
 from runs import ending, watching
 from runs.launching import attempt_key
 from tests.factories import make_job, make_pool
@@ -90,6 +92,21 @@ def test_together_is_as_alone(engine, jobs, alone, monkeypatch, looks):
     assert told(single[0])[0][0] in ("succeeded", "failed")
     assert not Hold.objects.exists()
     call_command("recount", stdout=StringIO())
+
+
+def test_a_stop_that_came_meanwhile_is_judged_alone(engine, jobs, alone, monkeypatch):
+    one, other = jobs(2)
+    end(engine, [one, other], exited(0))
+
+    def lock(**pool):
+        Job.objects.filter(pk=other.pk).update(stop_requested_at=datetime.fromtimestamp(START, UTC))
+        return pool_lock(**pool)
+
+    monkeypatch.setattr(ending, "pool_lock", lock)
+    alone.clear()
+    watching.attend()
+    assert alone == [other.pk]
+    assert [told(job)[0][0] for job in (one, other)] == ["succeeded", "stopped"]
 
 
 def test_different_ends_are_told_apart(engine, jobs):
