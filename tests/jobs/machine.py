@@ -173,12 +173,14 @@ class JobsMachine(RuleBasedStateMachine):
             assert (Job.objects.get(pk=job.pk).state == State.DEPLOYING) == judged.starts_now, judged.reason
         self.settled = False
 
+    @precondition(lambda self: Job.objects.exists())
     @rule(number=st.integers(0, 9))
     def stop(self, number):
         job = self.chosen(number, *State)
         job_stop(job=job, actor=job.creator)
         self.settled = False
 
+    @precondition(lambda self: Job.objects.exists())
     @rule(number=st.integers(0, 9), priority=st.sampled_from(list(Priority)))
     def prioritize(self, number, priority):
         job = self.chosen(number, State.QUEUED) or self.chosen(number, *State)
