@@ -67,8 +67,12 @@ def test_a_folder_exchanged_after_it_was_checked_is_not_shown(boxed):
     inner.mkdir()
     outside.mkdir()
     house = House("bubblewrap", boxed.engine._choice().tool, str(boxed.data), (str(boxed.volume),), (), "")
-    plan = Plan("jo/1/0", 0, "w", 0, {}, 0, "", "host", (MountPlan(str(inner), "/mnt/t", False),), (), 0, 0,
-                house)  # fmt: skip
+    numbers = ("rank", "gpus", "shm_bytes", "cpus", "memory_bytes", "disk_bytes", "log_bytes")
+    mounts = (MountPlan(str(inner), "/mnt/t", False),)
+    plan = Plan(
+        name="jo/1/0", hostname="w", env={}, command="", image="host", mounts=mounts, peers=(), house=house,
+        **dict.fromkeys(numbers, 0),
+    )  # fmt: skip
     layer = boxed.data / "layer"
     scratch.prepare(str(layer), plan._replace(command="touch /mnt/t/f; ls -l /proc/[0-9]*/fd; echo end"))
     box = bubblewrap.build(plan, {}, str(layer))
