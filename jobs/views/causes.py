@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +15,7 @@ from jobs.forms.causes import Cause, Row, Trouble, blamed, rows
 from jobs.models import Attempt, Job
 from jobs.reading import request_read
 from jobs.reasons import job_waiting
-from jobs.spec import JobSpec
+from jobs.rerun import NOTHING, rerun_of
 from jobs.states import PLACED, State
 from jobs.texts import finding_text, reason_text
 from jobs.texts.causes import HELP, cause_title, exit_text, has_gpus_text
@@ -52,16 +51,10 @@ def _ran_text(trouble: Trouble) -> str:
 
 
 def _shown(job: Job, user: User, trouble: Trouble) -> list[dict[str, Any]]:
-    spec, facts = request_read(user, _request(job))
+    spec, facts = request_read(user, rerun_of(job.spec_asked, job.key, NOTHING, None).spec)
     judged = estimate(spec, facts)
     shown = [_row(job, trouble, row) for row in rows(trouble, spec, judged, facts)]
     return sorted(shown, key=lambda row: not row["suspect"])
-
-
-def _request(job: Job) -> JobSpec:
-    """As it was sent; private values are those of the job."""
-    spec = job.spec_asked
-    return replace(spec, env=tuple(replace(v, from_job=job.key) if v.private else v for v in spec.env))
 
 
 def _row(job: Job, trouble: Trouble, row: Row) -> dict[str, Any]:
