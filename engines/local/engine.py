@@ -55,8 +55,8 @@ _AT_ONCE = 4  # supervisors started side by side
 
 
 class Means(NamedTuple):
-    """What the engine works with: another bwrap than the one it finds, and in which control groups it puts
-    Workers (`auto`, `off`, or the path of one)."""
+    """What the engine works with: a bubblewrap other than the wheel's or the system's, and where control
+    groups of Workers are made: off, auto, or the path of one that the console was given (see `cgroups`)."""
 
     bwrap: Path | None = None
     groups: str = "off"
@@ -67,9 +67,7 @@ class LocalEngine:
 
     `root` is where runs are kept (0700); jobs see nothing of its parent (DATA_DIR), except mount sources
     below one of `shareable` (default: DATA_DIR/volumes and DATA_DIR/public). `shared_tools` are further
-    directories that the `host` image lends read-only. `sandbox` is auto, bubblewrap, proot or none;
-    `bwrap` names a bubblewrap to use instead of the wheel's or the system's. `groups` tells where control
-    groups of Workers are made: off, auto, or a group that was given to the console (see `cgroups`).
+    directories that the `host` image lends read-only. `sandbox` is auto, bubblewrap, proot or none.
     A supervisor that has not ended its Worker `patience_s` after a stop's KILL was due is ended from outside.
     """
 
