@@ -17,10 +17,10 @@ from django.utils.translation import gettext as _
 from django.views.csrf import csrf_failure
 from django.views.decorators.cache import never_cache
 
-from jobs.vault import decrypt, encrypt
 from jobs.views.create import create, restored
 from teams.models import User
 from teams.pages import signed_in
+from teams.vault import decrypt, encrypt
 from teams.views import preferences_remember
 
 DRAFT = "draft"  # a form as it was typed, encrypted, on its way through the sign-in page

@@ -13,8 +13,8 @@ from jobs.facts import SourceFacts
 from jobs.models import Job, PrivateValue
 from jobs.rules.private import runs_the_same
 from jobs.spec import JobSpec, is_job_key
-from jobs.vault import InvalidToken, decrypt, encrypt, readable
 from teams.models import User
+from teams.vault import InvalidToken, decrypt, encrypt, readable
 
 
 def private_read(*, job: Job, user: User) -> dict[str, str | None]:

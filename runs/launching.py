@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 from engines.base import AttemptKey, Engine, EngineError, Launch, Mount, WorkerLaunch
 from jobs.environment import DEFAULT_MASTER_PORT, Rank, injected, worker_name
 from jobs.models import Attempt, Job, Worker
-from jobs.vault import decrypt
 from runs.env_check.script import check_of
 from runs.env_check.values import Asked
+from teams.vault import decrypt
 
 MASTER_ADDR = "127.0.0.1"  # all Workers of the local engine share this machine's network
 PUBLIC_DATA = "/infini-data"

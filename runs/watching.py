@@ -24,7 +24,6 @@ from jobs.findings import Reason
 from jobs.lifecycle import event, move
 from jobs.models import Attempt, Job, Worker
 from jobs.states import PLACED, State
-from jobs.vault import InvalidToken
 from runs.captures import capture_of_itself
 from runs.capturing import Allowance, take_before_the_end
 from runs.checked import record_checks, record_culprits, release_checked, unread_checks
@@ -36,6 +35,7 @@ from runs.registry import engine_of
 from runs.stages import Deployment
 from runs.trouble import start_failed
 from runs.verdict import FAIL_FAST_GRACE_S, Cut, HangRule, Standing, Verdict, judge
+from teams.vault import InvalidToken
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from jobs.models import Job
 from jobs.spec import EnvVar
-from jobs.vault import decrypt
 from pools.models import Pool
 from teams.models import User
+from teams.vault import decrypt
 from tests.e2e.browser import in_browser, signed_in_page
 from tests.factories import make_image, make_job, make_pool, make_team, make_user, worker_spec
 

@@ -11,10 +11,10 @@ from images.models import Image
 from jobs.models import IdempotencyKey, Job, PrivateValue
 from jobs.rerun import CHANGEABLE
 from jobs.serializers import JobRequestSerializer
-from jobs.vault import decrypt
 from pools.models import Pool, WorkerSpec
 from storage.models import Volume
 from teams.models import Membership, Team, User
+from teams.vault import decrypt
 from tests.factories import (
     make_flavor,
     make_image,

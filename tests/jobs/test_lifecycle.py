@@ -9,7 +9,7 @@ from jobs.scheduling import queue_cycle
 from jobs.services import RequestRefused, job_create, job_stop, may_stop
 from jobs.spec import EnvVar, JobSpec, MountSpec
 from jobs.states import LIVE, MOVES, TERMINAL, State
-from jobs.vault import decrypt
+from teams.vault import decrypt
 from tests.factories import make_job, make_pool, make_spec, make_team, make_user, make_volume
 
 pytestmark = pytest.mark.django_db

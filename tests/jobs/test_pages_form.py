@@ -14,9 +14,9 @@ from jobs.idempotency import KEPT
 from jobs.models import IdempotencyKey, Job
 from jobs.services import job_estimate
 from jobs.spec import JobSpec
-from jobs.vault import decrypt
 from pools.models import Pool
 from teams.models import Team, User
+from teams.vault import decrypt
 from tests.factories import (
     make_flavor,
     make_image,

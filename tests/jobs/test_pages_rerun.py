@@ -11,10 +11,10 @@ from django.utils import timezone
 from images.models import Image
 from jobs.models import IdempotencyKey, Job, PrivateValue
 from jobs.spec import EnvVar, MountSpec
-from jobs.vault import decrypt
 from pools.models import Pool, WorkerSpec
 from storage.models import Volume
 from teams.models import Team, User
+from teams.vault import decrypt
 from tests.factories import (
     make_image,
     make_job,

@@ -18,7 +18,7 @@ from jobs.rules import check
 from jobs.rules.private import runs_the_same
 from jobs.scheduling import queue_cycle
 from jobs.spec import EnvVar, MountSpec
-from jobs.vault import decrypt
+from teams.vault import decrypt
 from tests.factories import make_image, make_pool, make_team, make_user, make_volume, make_zone, worker_spec
 from tests.jobs.answers import made
 from tests.jobs.pages import CREATE, Page

@@ -15,9 +15,9 @@ from jobs.forms.variables import Variables, row_values, switched, without_privat
 from jobs.models import Job
 from jobs.rules import limits
 from jobs.spec import EnvVar
-from jobs.vault import decrypt
 from pools.models import Pool
 from teams.models import Team, User
+from teams.vault import decrypt
 from tests.factories import make_job, make_user
 from tests.jobs.pages import CREATE, Page
 from tests.jobs.sent import filled
