@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from alerts.rules import JOB_EVENTS
 from jobs.findings import Reason
 from jobs.hints import pool_changed
 from jobs.models import Attempt, Job, JobEvent, WaitingTotal, Worker
@@ -170,7 +171,7 @@ def _change(job_ids: Sequence[int], change: Change) -> list[int]:
         moved = [job.pk for job in jobs]
         if moved:
             _write(moved, change, now)
-            _write_events(moved, change, now)
+            _insert_events(moved, now, change.code, change.data, change.actor)
             _count_waiting(jobs, old, new)
             if new == State.QUEUED:
                 _let_wait(jobs, now + change.pause)
@@ -181,13 +182,13 @@ def _change(job_ids: Sequence[int], change: Change) -> list[int]:
 
 def event(job_id: int, code: str, *, actor: User | None = None, **data: Any) -> None:
     """Adds to the history of a job something that is no change of state."""
-    JobEvent.objects.create(job_id=job_id, at=timezone.now(), code=code, data=data, actor=actor)
+    told = {"code": code, "data": data, "actor": actor, "to_tell": code in JOB_EVENTS}
+    JobEvent.objects.create(job_id=job_id, at=timezone.now(), **told)
 
 
 def events(job_ids: Sequence[int], code: str, **data: Any) -> None:
     """The same for many jobs."""
-    told = {"at": Same(timezone.now()), "code": Same(code), "data": Same(data), "actor": Same(None)}
-    bulk_insert(JobEvent, {"job": list(job_ids), **told})
+    _insert_events(job_ids, timezone.now(), code, data)
 
 
 def _lock_pools(job_ids: Sequence[int]) -> None:
@@ -224,17 +225,12 @@ def queue_end(eligible_at: datetime, limit_seconds: int | None) -> datetime | No
     return None if limit_seconds is None else eligible_at + timedelta(seconds=limit_seconds)
 
 
-def _write_events(moved: Sequence[int], change: Change, now: datetime) -> None:
-    bulk_insert(
-        JobEvent,
-        {
-            "job": list(moved),
-            "at": Same(now),
-            "code": Same(change.code),
-            "data": Same(dict(change.data)),
-            "actor": Same(change.actor.pk if change.actor else None),
-        },
-    )
+def _insert_events(
+    job_ids: Sequence[int], at: datetime, code: str, data: Mapping[str, Any], actor: User | None = None
+) -> None:
+    same = {"at": at, "code": code, "data": dict(data), "actor": actor.pk if actor else None}
+    same["to_tell"] = code in JOB_EVENTS
+    bulk_insert(JobEvent, {"job": list(job_ids), **{name: Same(value) for name, value in same.items()}})
 
 
 def _count_waiting(jobs: Sequence[Moving], old: State, new: State) -> None:

@@ -289,11 +289,14 @@ class JobEvent(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", verbose_name=_("by")
     )
+    # Until its notice was written: the events that are told of are the outbox of alerts.
+    to_tell = models.BooleanField(_("to be told of"), default=False, db_default=False)
 
     class Meta:
         verbose_name = _("event")
         verbose_name_plural = _("events")
         ordering = ["id"]
+        indexes = [models.Index(fields=["id"], condition=Q(to_tell=True), name="event_to_tell")]
 
     def __str__(self) -> str:
         return self.code
