@@ -83,7 +83,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     def _refusal(self, name: str, known: Sequence[str]) -> exceptions.ErrorDetail:
         if name in self.server_owned:
             return exceptions.ErrorDetail(gettext("Only the console sets this field."), code="read_only")
-        return unknown_error(name, known)
+        return unknown_error(name, known, none=gettext("This call takes no fields."))
 
 
 def _printable(name: str) -> str:
@@ -91,13 +91,15 @@ def _printable(name: str) -> str:
     return name[:100].encode("utf-8", "replace").decode()
 
 
-def unknown_error(name: str, known: Sequence[str]) -> exceptions.ErrorDetail:
-    """“Unknown”, with the name that was probably meant."""
+def unknown_error(name: str, known: Sequence[str], *, none: str) -> exceptions.ErrorDetail:
+    """“Unknown”, with the name that was probably meant; `none` is said where no name is known."""
     near = get_close_matches(name[:100], known, n=1)
-    if near:
+    if not known:
+        detail = none
+    elif near:
         detail = gettext("Unknown. Did you mean “%(near)s”?") % {"near": near[0]}
     else:
-        detail = gettext("Unknown. Known are: %(known)s.") % {"known": ", ".join(known) or "–"}
+        detail = gettext("Unknown. Known are: %(known)s.") % {"known": ", ".join(known)}
     return exceptions.ErrorDetail(detail, code="unknown")
 
 
@@ -165,7 +167,8 @@ class ApiView(GenericAPIView[Any]):
         errors: dict[str, Any] = {}
         for name, values in request.query_params.lists():
             if name not in known:
-                errors[name[:100]] = [unknown_error(name, known)]
+                none = gettext("This call takes no query parameters.")
+                errors[name[:100]] = [unknown_error(name, known, none=none)]
             elif len(values) > 1:
                 errors[name] = [exceptions.ErrorDetail(gettext("Given more than once."), code="repeated")]
         if checked is not None and not checked.is_valid():

@@ -215,6 +215,14 @@ def test_stop_takes_no_fields_and_no_parameters(client, user, pool):
     assert error(client.post(f"{JOBS}{job.key}/stop/", {"force": True})) == (400, "unknown", "force")
     assert error(client.post(f"{JOBS}{job.key}/stop/?force=1")) == (400, "unknown", "force")
     assert error(client.post(f"{JOBS}{job.key}/stop/", [1])) == (400, "invalid", None)
+
+
+def test_of_a_call_without_fields_it_is_said_that_it_takes_none(client, user, pool):
+    address = f"{JOBS}{make_job(user, pool).key}/stop/"
+    (wrong,) = client.post(address, {"x": 1}).json()["errors"]
+    assert wrong == {"code": "unknown", "detail": "This call takes no fields.", "attr": "x"}
+    (wrong,) = client.post(f"{address}?x=1").json()["errors"]
+    assert wrong["detail"] == "This call takes no query parameters."
     assert Job.objects.get().state == State.QUEUED
 
 
