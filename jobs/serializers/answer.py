@@ -224,6 +224,7 @@ class JobRowSerializer(serializers.Serializer[Job]):
     stop_grace_seconds = serializers.IntegerField(source="shown_stop_grace_seconds")
     attempt = serializers.IntegerField(help_text="0 while it was never placed.")
     restarts = serializers.IntegerField(help_text="After failures and hangs, by the platform.")
+    platform_restarts = serializers.IntegerField(help_text="After lost or drained nodes; of no budget.")
     exit_code = serializers.IntegerField(allow_null=True)
     first_failure = serializers.SerializerMethodField()
     origin = serializers.SerializerMethodField()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jobs.findings import Reason
-from jobs.lifecycle import move
+from jobs.lifecycle import move, requeue
 from jobs.models import Job
 from jobs.scheduling import queue_cycle
 from jobs.states import State
@@ -270,6 +270,15 @@ def test_first_failure_and_restarts(client, user, pool):
     job.attempts.update(first_failure=failure)
     shown = client.get(f"{JOBS}{job.key}/").json()
     assert (shown["first_failure"], shown["attempt"], shown["restarts"]) == (failure, 1, 0)
+    assert shown["platform_restarts"] == client.get(JOBS).json()["results"][0]["platform_restarts"] == 0
+
+
+def test_restarts_by_the_platform_are_counted_apart(client, user, pool):
+    job = make_job(user, pool)
+    queue_cycle(pool.pk)
+    assert requeue(job.pk, State.DEPLOYING, reason=Reason("drained"), most=5)
+    for shown in (client.get(f"{JOBS}{job.key}/").json(), client.get(JOBS).json()["results"][0]):
+        assert (shown["restarts"], shown["platform_restarts"]) == (0, 1)
 
 
 def test_a_job_outlives_what_it_names(client, user, pool):
