@@ -161,11 +161,16 @@ class Job(models.Model):
 
     @property
     def spec_to_repeat(self) -> JobSpec:
-        """The request, with the description and the tags of today: they may have been edited since."""
+        """The request, with priority, description and tags of today: they may have been edited since."""
         asked, rows = self.spec_asked, sorted(self.tags.all(), key=lambda tag: tag.pk)
         tags = tuple(tag.name for tag in rows)
         unedited = tags == tuple(dict.fromkeys(asked.tags))  # a request may name one twice
-        return replace(asked, description=self.description, tags=asked.tags if unedited else tags)
+        return replace(
+            asked,
+            priority=Priority(self.priority).label_code,
+            description=self.description,
+            tags=asked.tags if unedited else tags,
+        )
 
     @property
     def shape(self) -> Shape:

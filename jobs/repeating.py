@@ -36,7 +36,7 @@ def rerun_request(*, user: User, job: Job, changes: Changes = NOTHING) -> Rerun:
         raise RequestRefused(unknown)
     asked = job.spec_to_repeat
     _spec, facts = request_read(user, asked)
-    return rerun_of(asked, job.key, changes, facts.pool)
+    return rerun_of(asked, job.key, changes, facts.pool, may_use_high=facts.may_use_high_priority)
 
 
 def job_rerun(*, user: User, job: Job, changes: Changes = NOTHING, promise: Promise | None = None) -> Job:

@@ -37,15 +37,25 @@ class Rerun:
     modified: bool
 
 
-def rerun_of(asked: JobSpec, key: str, changes: Changes, pool: PoolFacts | None) -> Rerun:
+def rerun_of(
+    asked: JobSpec, key: str, changes: Changes, pool: PoolFacts | None, *, may_use_high: bool = True
+) -> Rerun:
     """The request `asked` of the job `key` once more, its private values by reference to that job."""
+    asked, lowered = priority_allowed(asked, may_use_high=may_use_high)
     plain = replace(asked, env=_referring(asked.env, key, ()))
     spec = replace(plain, **_settled(asked, changes.fields), env=_referring(asked.env, key, changes.private))
-    follows = []
+    follows = [*lowered]
     if spec.rdma and pool is not None and not rdma_allowed(spec, pool) and _touches(changes, RESOURCES):
         spec = replace(spec, rdma=False)
         follows.append(Change("rdma_off"))
     return Rerun(spec, tuple(follows), modified=spec != plain)
+
+
+def priority_allowed(asked: JobSpec, *, may_use_high: bool) -> tuple[JobSpec, tuple[Change, ...]]:
+    """The request as it may be repeated by somebody who may use high priority or not."""
+    if may_use_high or asked.priority != "high":
+        return asked, ()
+    return replace(asked, priority="normal"), (Change("priority_lowered"),)
 
 
 def unknown_private(asked: JobSpec, private: Iterable[EnvVar]) -> list[Finding]:

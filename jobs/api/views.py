@@ -17,10 +17,11 @@ from jobs.api.answer import job_answer, refusal, visible_job, visible_jobs
 from jobs.api.creating import HEADER, CreateParams, Making, create_answer, estimate_answer
 from jobs.api.filters import CountsFilter, JobFilter, filtered
 from jobs.clone import clone_body
-from jobs.editing import NotWaiting, job_edit, may_edit
+from jobs.editing import NotWaiting, job_edit, may_edit, may_use_high
 from jobs.models import Job, JobEvent, Worker
 from jobs.querysets import LARGE_FIELDS
 from jobs.reading import waiting_since
+from jobs.rerun import priority_allowed
 from jobs.serializers import (
     CountsSerializer,
     EnvCheckSerializer,
@@ -137,13 +138,17 @@ class JobDetail(ApiView):
 
 class JobClone(ApiView):
     """The body of `POST jobs/` that would create the job once more, its private values by reference. From a
-    team mate's job they are taken over as long as team, image and command stay as they are."""
+    team mate's job they are taken over as long as team, image and command stay as they are. High priority
+    becomes normal for who may not use it."""
 
     serializer_class = JobRequestSerializer
 
     def get(self, request: Request, key: str) -> Response:
-        job = get_object_or_404(Job.objects.for_user(request.user), key=key)
-        return Response(clone_body(job.spec_to_repeat, job.key))
+        user = cast(User, request.user)
+        job = get_object_or_404(Job.objects.for_user(user), key=key)
+        may = may_use_high(user=user, job=job)
+        spec, _lowered = priority_allowed(job.spec_to_repeat, may_use_high=may)
+        return Response(clone_body(spec, job.key))
 
 
 class NothingSerializer(StrictSerializer):

@@ -37,6 +37,7 @@ class Offer:
         self.access = access
         self.teams = access.teams
         self.team = team.id if team else None
+        self.may_use_high = team is not None and team.may_use_high_priority
 
     @cached_property
     def pools(self) -> Sequence[PoolNumbers]:

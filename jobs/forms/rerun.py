@@ -44,7 +44,7 @@ class RerunForm(JobForm):
     """What was typed becomes changes of the job's request; all else is as it was frozen, sign by sign."""
 
     def __init__(self, user: User, job: Job, posted: Data | None) -> None:
-        self.job, self.asked = job, job.spec_asked
+        self.job, self.asked = job, job.spec_to_repeat
         own = private_read(job=job, user=user)
         typed = _private_typed(posted)
         self._own = {name: value for name, value in own.items() if value is not None}
@@ -65,7 +65,9 @@ class RerunForm(JobForm):
     def _request(self) -> JobSpec:
         typed = super()._request()
         self.changes = Changes(self._changed(typed), self.entered)
-        return rerun_of(self.asked, self.job.key, self.changes, self.offer.pool).spec
+        offer = self.offer
+        rerun = rerun_of(self.asked, self.job.key, self.changes, offer.pool, may_use_high=offer.may_use_high)
+        return rerun.spec
 
     def _changed(self, typed: JobSpec) -> dict[str, Any]:
         """What is not as in the job. A text area gives back other line ends than it was given."""

@@ -24,6 +24,7 @@ from jobs.forms.taking_over import pool_adopted, taken_over
 from jobs.forms.variables import row_values
 from jobs.models import Job
 from jobs.private import private_read
+from jobs.rerun import priority_allowed
 from jobs.services import may_stop
 from jobs.spec import EnvVar, JobSpec
 from jobs.states import Framework, Priority, State
@@ -84,8 +85,8 @@ def start_from(user: User, job: Job, *, replace_it: bool = False, adopt: str = "
     """What an earlier job asked for. What is not there any more is left out, each with a sentence. With
     `replace_it` the new job is to take its place, which only a waiting one gives up. `adopt` are values of
     an alternative, as JSON."""
-    spec = job.spec_to_repeat
-    offer = offer_read(user, spec.team, pool_adopted(adopt) or spec.pool)
+    offer = offer_read(user, job.team_id, pool_adopted(adopt) or job.pool_id)
+    spec, lowered = priority_allowed(job.spec_to_repeat, may_use_high=offer.may_use_high)
     values = _new(offer) | asked_values(spec) | {"origin": [job.key]}
     may = replace_it and may_stop(user=user, job=job)
     if may and job.state == State.QUEUED:
@@ -94,7 +95,7 @@ def start_from(user: User, job: Job, *, replace_it: bool = False, adopt: str = "
     posted, _undo = taken_over(_posted(values), adopt)
     left = Following(user, posted, offer, Names(user, _known(job))).run()
     form, rdma = rdma_settled(JobForm(user, left.values, left.offer))
-    said = [following_text(change.code, change.data) for change in (*left.told, *rdma)]
+    said = [following_text(change.code, change.data) for change in (*left.told, *rdma, *lowered)]
     kept: Any = form.data
     if replace_it and "replaces" not in values:
         told.insert(0, not_replaced_text(job, may=may))

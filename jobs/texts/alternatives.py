@@ -20,6 +20,9 @@ CHANGES = {
     "worker_gpus": gettext_lazy("GPUs of a Worker (nproc_per_node) %(old)s → %(new)s"),
     "total_gpus": gettext_lazy("total GPUs %(old)s → %(new)s"),
     "rdma_off": gettext_lazy("RDMA goes off"),
+    "priority_lowered": gettext_lazy(
+        "normal priority: the job has high priority, which you may not use in its team"
+    ),
 }
 
 

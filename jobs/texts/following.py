@@ -30,6 +30,9 @@ FOLLOWING = {
     "mount_gone": gettext_lazy(
         "The volume %(name)s cannot be mounted in the zone %(zone)s: its row with %(path)s is taken out."
     ),
+    "priority_lowered": gettext_lazy(
+        "The job has high priority, which you may not use in its team: set to normal."
+    ),
     "mounts_suggested": gettext_lazy("Mounted instead, as your team suggests: %(paths)s."),
 }
 RDMA_WENT_OFF = {

@@ -22,7 +22,7 @@ from jobs.models import Job
 from jobs.repeating import job_rerun
 from jobs.services import PromiseBroken, RequestRefused, WouldWait
 from jobs.spec import JobSpec
-from jobs.texts import finding_text, promise_broken_text, would_wait_text
+from jobs.texts import finding_text, following_text, promise_broken_text, would_wait_text
 from teams.models import User
 from teams.pages import fresh, part_or_page, signed_in, wants_part
 
@@ -87,6 +87,8 @@ def _made(request: HttpRequest, sent: Sent, spec: JobSpec, make: Callable[[], Jo
     job, first = job_create_once(sent, spec, make)
     if first:
         messages.success(request, _("Created."))
+        if job.origin is not None and job.priority != job.origin.priority:
+            messages.info(request, following_text("priority_lowered", {}))
     else:
         messages.info(request, _("This was sent before: here is the job it created."))
     answer = HttpResponse(status=303)

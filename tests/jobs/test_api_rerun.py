@@ -239,11 +239,29 @@ def test_team_mates_may_and_strangers_find_nothing(
     assert rerun(api(bob), first["id"]).status_code == 404
 
 
-def test_what_the_creator_might_and_another_may_not_is_said(
+def test_high_priority_is_repeated_for_whom_it_is_granted_and_normal_for_others(
     api: Any, client: Any, bob: User, body: dict[str, Any]
 ) -> None:
     first = made(client.post(JOBS, body | {"priority": "high"}))
-    assert refused(rerun(api(bob), first["id"])) == [("priority_needs_right", "priority")]
+    assert made(rerun(client, first["id"]))["priority"] == "high"
+    dry = rerun(api(bob), first["id"], query="?dry_run=true").json()
+    assert [change["code"] for change in dry["follows"]] == ["priority_lowered"]
+    second = made(rerun(api(bob), first["id"]))
+    assert (second["priority"], second["origin"]["kind"]) == ("normal", "rerun")
+    assert [d["field"] for d in second["origin"]["differences"]] == ["priority"]
+    bodies = [who.get(f"{JOBS}{first['id']}/clone/").json() for who in (client, api(bob))]
+    assert [body["priority"] for body in bodies] == ["high", "normal"]
+
+
+@pytest.mark.parametrize(("sent", "edited"), [("high", "low"), ("low", "high"), ("normal", "low")])
+def test_the_priority_of_today_is_repeated(client: Any, body: dict[str, Any], sent: str, edited: str) -> None:
+    first = made(client.post(JOBS, body | {"priority": sent}))["id"]
+    assert client.patch(f"{JOBS}{first}/", {"priority": edited}, format="json").status_code == 200
+    assert client.get(f"{JOBS}{first}/clone/").json()["priority"] == edited
+    for changes in (None, {"command": "echo other"}):
+        again = made(rerun(client, first, changes))
+        assert again["priority"] == edited
+        assert "priority" not in [d["field"] for d in again["origin"]["differences"]]
 
 
 def test_one_key_makes_one_job(client: Any, body: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from django.utils import timezone
 from images.models import Image
 from jobs.models import IdempotencyKey, Job, PrivateValue
 from jobs.spec import EnvVar, MountSpec
+from jobs.states import Priority
 from pools.models import Pool, WorkerSpec
 from storage.models import Volume
 from teams.models import Team, User
@@ -109,6 +110,26 @@ def test_one_click_makes_one_job(client: Client, job: Job, place: str) -> None:
     meant = token_of(Page(client.get(place.format(job.key))), job)  # Back, and the button once more
     assert newest(client.post(address, meant)).pk != first.pk
     assert Job.objects.count() == 3
+
+
+@pytest.mark.usefixtures("alice")
+def test_who_may_not_use_high_priority_is_told_of_normal(client: Client, pool: Pool, team: Team) -> None:
+    job = make_job(make_user(team, high=True), pool, priority="high")
+    said = "which you may not use in its team"
+    for part in ("rerun", "modify"):
+        changed = {"command": "echo other"} if part == "modify" else {}
+        second = newest(again(client, job, part, **changed))
+        assert (second.priority, second.origin) == (Priority.NORMAL, job)
+        assert said in client.get(f"/jobs/{second.key}/").content.decode()
+    assert said in client.get(f"/jobs/{job.key}/modify/").content.decode()
+    cloned = Page(client.get(f"/jobs/create/?from={job.key}"))
+    assert cloned.fields()["priority"] == ["normal"]
+    assert said in cloned.source
+    job.team.memberships.update(may_use_high_priority=True)
+    assert newest(again(client, job, "rerun")).priority == Priority.HIGH
+    cloned = Page(client.get(f"/jobs/create/?from={job.key}"))
+    assert cloned.fields()["priority"] == ["high"]
+    assert said not in cloned.source
 
 
 def test_a_token_is_that_of_one_person_and_one_job(client: Client, job: Job, bob: User) -> None:
