@@ -138,7 +138,7 @@ class NodesFacts:
 class Facts:
     """`pool`, `image` and `volumes` hold only what the team may use, and `sources` (by the ids of jobs) only
     what the sender may see. `nodes` has an entry for each flavor where waiting jobs avoid some: the counts
-    alone would not tell what starts there."""
+    alone would not tell what starts there. `retired` has by kind and id the names of what the team had."""
 
     now: datetime
     teams: frozenset[int]
@@ -150,3 +150,9 @@ class Facts:
     waiting: tuple[WaitingFacts, ...] = ()
     nodes: Mapping[int, NodesFacts] = field(default_factory=dict)
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
+    retired: Mapping[tuple[str, int], str] = field(default_factory=dict)
+
+    def unknown(self, kind: str, asked: int) -> dict[str, str]:
+        """What is known of a thing that is not to be had: under `retired` its name, if that is why."""
+        name = self.retired.get((kind, asked))
+        return {} if name is None else {"retired": name}

@@ -37,6 +37,7 @@ from jobs.lifecycle import BACK
 from jobs.models import JobEvent
 from jobs.private import sources_read
 from jobs.queued import nodes_read, waiting_asking, waiting_of
+from jobs.retired import Retired, retired_read
 from jobs.rules import flavor_of, spec_of
 from jobs.rules.limits import MOST_MOUNTS
 from jobs.spec import MOST_WORKERS, JobSpec
@@ -104,6 +105,10 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
         _image_asking(spec, team, pool), _volumes_asking(spec, team), waiting_asking(pool)
     )
     waiting = tuple(waiting_of(row) for row in rows)
+    mountable = {row[0]: VolumeFacts(*row) for row in volumes}
+    retired: Retired = {}
+    if team is not None and len(spec.mounts) <= MOST_MOUNTS:
+        retired = retired_read(spec, team.id, pool, image=bool(image), volumes=mountable)
     return spec, Facts(
         now=timezone.now(),
         teams=frozenset(team.id for team in access.teams),
@@ -111,10 +116,11 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
         may_use_high_priority=team is not None and team.may_use_high_priority,
         pool=pool,
         image=_image_of(image),
-        volumes={row[0]: VolumeFacts(*row) for row in volumes},
+        volumes=mountable,
         waiting=waiting,
         nodes=nodes_read(waiting),
         sources=sources_read(spec, user, pool.zone if pool else None),
+        retired=retired,
     )
 
 

@@ -112,7 +112,7 @@ def _touches(changes: Changes, names: Iterable[str]) -> bool:
 
 def _named(finding: Finding, asked: JobSpec, spec: JobSpec, frozen: Mapping[str, Any]) -> Finding:
     head, _dot, rest = finding.field.partition(".")
-    if finding.code not in GONE or getattr(asked, head) != getattr(spec, head):
+    if finding.code not in GONE or "retired" in finding.data or getattr(asked, head) != getattr(spec, head):
         return finding
     one = frozen["mounts"][int(rest.partition(".")[0])] if head == "mounts" else frozen[head] or {}
     name = one.get("reference") or one.get("name") or ""

@@ -46,6 +46,7 @@ FIELDS_OF = {
 OF_REASON = {
     "image_missing": Cause.IMAGE,
     "mount_missing": Cause.START,
+    "mount_no_folder": Cause.START,
     "mount_denied": Cause.START,
     "private_value_unreadable": Cause.START,
     "out_of_memory": Cause.RESOURCES,

@@ -28,6 +28,9 @@ NOTED = (  # the fields that have a place for notes beside them
     *("priority", "start_policy", "max_queue_minutes", "max_runtime_minutes", "stop_grace_seconds"),
 )
 
+POOL_WENT = ("pool_gone", "pool_retired")
+SPEC_RETIRED = {"spec_carried": "spec_replaced", "spec_gone": "spec_retired"}
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -123,7 +126,7 @@ class Following:
         self._public_data()
         self._mounts()
         if self.offer.pool is None:
-            self.told = [change for change in self.told if change.code == "pool_gone"]
+            self.told = [change for change in self.told if change.code in POOL_WENT]
             self.told = self.told or ([Change("pool_missing")] if self._gone else [])
         if self._back:
             self.told.append(Change("back", {"what": [(one.field, one.name) for one in self._back]}))
@@ -137,7 +140,8 @@ class Following:
         if posted is not None:
             gone = self._lay(self.names.pool(posted))
             team = next((team.name for team in self.offer.teams if team.id == self.offer.team), "")
-            self.told.append(Change("pool_gone", {"name": gone.name, "team": team}))
+            code = "pool_retired" if self.names.retired(gone) else "pool_gone"
+            self.told.append(Change(code, {"name": gone.name, "team": team}))
             self.values["pool"] = ""
         if kept := self._aside.take("pool", lambda value: plain_id(value) in offered):
             self._restore(kept[-1])
@@ -165,8 +169,11 @@ class Following:
     def _tell_of_spec(self, code: str) -> None:
         """Under a custom count nobody sees the spec."""
         if self.offer.pool is not None and not self.values.get("custom"):
-            gpus = self._gone[-1].more
-            self.told.append(Change(code, {"pool": self.offer.pool.name, "gpus": int(gpus or 0)}))
+            gone = self._gone[-1]
+            if self.names.retired(gone):
+                code = SPEC_RETIRED[code]
+            data = {"pool": self.offer.pool.name, "name": gone.name, "gpus": int(gone.more or 0)}
+            self.told.append(Change(code, data))
 
     def _single(self, field: str, offered: Collection[int]) -> None:
         """A choice of one: flavor or image."""
@@ -181,7 +188,7 @@ class Following:
             return
         self.values[field] = ""
         if field == "image" or (self.values.get("custom") and len(offered) > 1):
-            self._tell_gone(f"{field}_gone", self._gone[-1])
+            self._tell_gone(field, self._gone[-1])
 
     def _public_data(self) -> None:
         offered = self.offer.pool is not None and bool(self.offer.pool.public_data)
@@ -189,7 +196,7 @@ class Following:
         on = "public_data" in self.values
         if on and not offered:
             del self.values["public_data"]
-            self._tell_gone("public_data_gone", self._lay(Aside("public_data", "on", "")))
+            self._tell_gone("public_data", self._lay(Aside("public_data", "on", "")))
         elif kept and not on:
             self._restore(kept[-1])
 
@@ -208,8 +215,7 @@ class Following:
         self._back += back
         rows = stay + [(one.value, one.more) for one in back]
         if gone and not back:
-            for one in self._gone[-len(gone) :]:
-                self._tell_gone("mount_gone", one)
+            self._tell_gone("mount", *self._gone[-len(gone) :])
             rows = rows or self._suggested()
         self.values.setlist("mount_volume", [volume for volume, _path in rows])
         self.values.setlist("mount_path", [path for _volume, path in rows])
@@ -230,10 +236,12 @@ class Following:
         self.values[aside.field] = aside.value
         self._back.append(aside)
 
-    def _tell_gone(self, code: str, gone: Aside) -> None:
-        pool = self.offer.pool
-        data = {"name": gone.name, "path": gone.more, "zone": pool.zone_name if pool else ""}
-        self.told.append(Change(code, data | {"pool": pool.name if pool else ""}))
+    def _tell_gone(self, what: str, *gone: Aside) -> None:
+        pool, retired = self.offer.pool, self.names.retired(*gone)
+        for one in gone:
+            code = f"{what}_retired" if one in retired else f"{what}_gone"
+            data = {"name": one.name, "path": one.more, "zone": pool.zone_name if pool else ""}
+            self.told.append(Change(code, data | {"pool": pool.name if pool else ""}))
 
 
 def _copied(data: MultiValueDict[str, Any]) -> Values:

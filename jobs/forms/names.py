@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from images.models import Image
 from jobs.forms.laid_aside import Aside
 from pools.models import Flavor, Pool, WorkerSpec
-from storage.models import VolumeGrant
+from storage.models import Volume, VolumeGrant
 from teams.models import User
 
 Known = Mapping[tuple[str, int], Aside]
+RETIRABLE: Mapping[str, QuerySet[Any]] = {
+    "pool": Pool.objects.all(),
+    "spec": WorkerSpec.objects.all(),
+    "image": Image.objects.all(),
+    "mounts": Volume.objects.all(),
+}
 
 
 class Names:
@@ -47,6 +53,17 @@ class Names:
             found = grants.values_list("volume", "volume__file_system__name", "volume__name")
             names |= {pk: f"{file_system} / {name}" for pk, file_system, name in found}
         return {pk: names.get(pk, f"#{pk}") for pk in pks}
+
+    def retired(self, *ones: Aside) -> list[Aside]:
+        """Those of one field that are not on offer for that; it is not told of what has no name for the
+        user."""
+        named = {
+            int(one.value): one for one in ones if one.field in RETIRABLE and one.name != f"#{one.value}"
+        }
+        if not named:
+            return []
+        rows = RETIRABLE[ones[0].field].filter(pk__in=named, retired_at__isnull=False)
+        return [named[pk] for pk in rows.values_list("pk", flat=True)]
 
     def _told(self, field: str, pk: int, rows: Any) -> Aside:
         if (field, pk) in self._known:

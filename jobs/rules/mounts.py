@@ -44,7 +44,8 @@ def mounts(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
     for i, mount in enumerate(spec.mounts):
         volume = facts.volumes.get(mount.volume)
         if volume is None:
-            yield Finding("volume_unknown", f"mounts.{i}.volume")
+            data = facts.unknown("volume", mount.volume)
+            yield Finding("volume_unknown", f"mounts.{i}.volume", data=data)
         elif facts.pool is not None and volume.zone != facts.pool.zone:
             yield Finding("volume_in_other_zone", f"mounts.{i}.volume", data={"zone": facts.pool.zone_name})
         yield from _mount_path(mount.mount_path, f"mounts.{i}.mount_path", seen)

@@ -43,10 +43,10 @@ def resources(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
     if spec.pool is None:
         yield Finding("required", "pool")
     elif facts.pool is None:
-        yield Finding("pool_unknown", "pool")
+        yield Finding("pool_unknown", "pool", data=facts.unknown("pool", spec.pool))
     yield from _counts(spec)
     if facts.pool is not None:
-        yield from _in_pool(spec, facts.pool)
+        yield from _in_pool(spec, facts.pool, facts)
 
 
 def _counts(spec: JobSpec) -> Iterator[Finding]:
@@ -65,14 +65,14 @@ def _counts(spec: JobSpec) -> Iterator[Finding]:
             yield Finding("excluded_by_custom_gpus", name)
 
 
-def _in_pool(spec: JobSpec, pool: PoolFacts) -> Iterator[Finding]:
+def _in_pool(spec: JobSpec, pool: PoolFacts, facts: Facts) -> Iterator[Finding]:
     if spec.custom:
         if spec.flavor is None and pool.only_flavor is None:
             yield Finding("required" if pool.flavors else "pool_without_nodes", "flavor")
         elif spec.flavor is not None and spec.flavor not in pool.flavors:
             yield Finding("flavor_unknown", "flavor")
     elif spec.spec is not None and spec.spec not in pool.specs:
-        yield Finding("spec_unknown", "spec")
+        yield Finding("spec_unknown", "spec", data=facts.unknown("spec", spec.spec))
     if spec.public_data and not pool.public_data:
         yield Finding("public_data_not_offered", "public_data", data={"zone": pool.zone_name})
     if spec.rdma:
@@ -97,7 +97,7 @@ def image(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
     if spec.image is None:
         yield Finding("required", "image")
     elif facts.image is None:
-        yield Finding("image_unknown", "image")
+        yield Finding("image_unknown", "image", data=facts.unknown("image", spec.image))
     else:
         if "job" not in facts.image.services:
             yield Finding("image_not_for_jobs", "image")

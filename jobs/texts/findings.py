@@ -95,12 +95,21 @@ FINDINGS = {
     "priority_needs_right": gettext_lazy("Your team admin has not granted you high priority."),
 }
 
+RETIRED = {
+    "pool_unknown": gettext_lazy("The resource pool %(retired)s was retired: choose another."),
+    "spec_unknown": gettext_lazy("The Worker spec %(retired)s was retired: choose another."),
+    "image_unknown": gettext_lazy("The image %(retired)s was retired: choose another."),
+    "volume_unknown": gettext_lazy(
+        "The volume %(retired)s was retired: choose another, or take the row out."
+    ),
+}
+
 GONE = {
-    "pool_unknown": gettext_lazy("The resource pool %(gone)s was retired, or is not your team's any more."),
-    "spec_unknown": gettext_lazy("The Worker spec %(gone)s was retired."),
+    "pool_unknown": gettext_lazy("The resource pool %(gone)s is not your team's any more."),
+    "spec_unknown": gettext_lazy("The Worker spec %(gone)s is not in the resource pool any more."),
     "flavor_unknown": gettext_lazy("The node flavor %(gone)s is not in the resource pool any more."),
-    "image_unknown": gettext_lazy("The image %(gone)s was retired, or is not your team's any more."),
-    "volume_unknown": gettext_lazy("The volume %(gone)s was retired, or is not your team's any more."),
+    "image_unknown": gettext_lazy("The image %(gone)s is not your team's any more."),
+    "volume_unknown": gettext_lazy("The volume %(gone)s is not your team's any more."),
 }
 
 TOO_LONG = {
@@ -113,6 +122,8 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
     """The sentence of a check result; the code itself if it has none (a test looks for those)."""
     if code == "too_long":
         return str(TOO_LONG[data["unit"]]) % data
+    if "retired" in data:
+        return filled(RETIRED, code, data)
     if "gone" in data:
         return filled(GONE, code, data)
     if code == "path_not_mounted" and "near" in data:

@@ -16,16 +16,23 @@ FOLLOWING = {
         "The team %(team)s may not use the resource pool %(name)s: choose another. "
         "What goes with a pool comes back where it can be used."
     ),
+    "pool_retired": gettext_lazy(
+        "The resource pool %(name)s was retired: choose another. "
+        "What goes with a pool comes back where it can be used."
+    ),
     "pool_missing": gettext_lazy("What goes with a resource pool comes back once you choose one."),
     "spec_carried": gettext_lazy("The Worker spec is now that of the resource pool %(pool)s with %(size)s."),
     "spec_gone": gettext_lazy(
         "It is not clear which Worker spec of the resource pool %(pool)s takes the place of the one with "
         "%(size)s: choose one."
     ),
+    "spec_retired": gettext_lazy("The Worker spec %(name)s was retired: choose another."),
+    "spec_replaced": gettext_lazy("The Worker spec %(name)s was retired: it is now the other with %(size)s."),
     "flavor_gone": gettext_lazy("The node flavor %(name)s is not in the resource pool %(pool)s: choose one."),
     "image_gone": gettext_lazy(
         "The image %(name)s cannot be used in the resource pool %(pool)s (zone %(zone)s): cleared."
     ),
+    "image_retired": gettext_lazy("The image %(name)s was retired: choose another."),
     "public_data_gone": gettext_lazy("The zone %(zone)s offers no public data: switched off."),
     "mount_gone": gettext_lazy(
         "The volume %(name)s cannot be mounted in the zone %(zone)s: its row with %(path)s is taken out."
@@ -33,6 +40,7 @@ FOLLOWING = {
     "priority_lowered": gettext_lazy(
         "The job has high priority, which you may not use in its team: set to normal."
     ),
+    "mount_retired": gettext_lazy("The volume %(name)s was retired: its row with %(path)s is taken out."),
     "mounts_suggested": gettext_lazy("Mounted instead, as your team suggests: %(paths)s."),
 }
 RDMA_WENT_OFF = {

@@ -61,6 +61,9 @@ REASONS = {
     "mount_missing": gettext_lazy(
         "Worker %(rank)s could not start: the folder behind %(path)s does not exist."
     ),
+    "mount_no_folder": gettext_lazy(
+        "Worker %(rank)s could not start: what lies behind %(path)s is a file, not a folder."
+    ),
     "mount_denied": gettext_lazy(
         "Worker %(rank)s could not start: %(path)s cannot be mounted on this machine (%(detail)s)."
     ),

@@ -305,7 +305,8 @@ def test_what_is_retired_is_named(
     model.objects.update(retired_at=timezone.now())
     answer = rerun(client, full["id"])
     assert refused(answer)[0] == (code, field)
-    assert names.get(field, "public") in answer.json()["errors"][0]["detail"]
+    said = answer.json()["errors"][0]["detail"]
+    assert f"{names.get(field, 'public')} was retired: choose another" in said
     dry = rerun(client, full["id"], None, "?dry_run=true")
     assert (dry.status_code, dry.json()["valid"]) == (200, False)
     assert dry.json()["findings"][0]["message"] == answer.json()["errors"][0]["detail"]
@@ -316,7 +317,18 @@ def test_what_is_retired_is_named(
     seen = client.get(f"{JOBS}{full['id']}/").json()
     assert same(seen) == same(full)
     clone = client.get(f"{JOBS}{full['id']}/clone/").json()
-    assert refused(client.post(JOBS, clone))[0] == (code, field)
+    again = client.post(JOBS, clone)
+    assert refused(again)[0] == (code, field)
+    assert again.json()["errors"][0]["detail"] == said
+
+
+def test_what_another_team_had_is_not_said_to_be_retired(client: Any, body: dict[str, Any]) -> None:
+    theirs = make_pool(other := make_team())
+    image = make_image(theirs.zone, team=other, retired_at=timezone.now())
+    Pool.objects.filter(pk=theirs.pk).update(retired_at=timezone.now())
+    for field, pk in (("image", image.pk), ("pool", theirs.pk)):
+        (wrong,) = client.post(JOBS, body | {field: pk}).json()["errors"]
+        assert "retired" not in wrong["detail"]
 
 
 def test_another_spec_takes_the_place_of_a_retired_one(

@@ -9,10 +9,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from images.models import Image
 from jobs.forms.laid_aside import MOST_KEPT, Aside, LaidAside
 from jobs.models import Job
 from jobs.spec import EnvVar, JobSpec, MountSpec
-from pools.models import Pool
+from pools.models import Pool, WorkerSpec
+from storage.models import Volume
 from teams.models import Team, User
 from tests.factories import (
     make_flavor,
@@ -22,6 +24,7 @@ from tests.factories import (
     make_team,
     make_user,
     make_volume,
+    make_worker_spec,
     worker_spec,
 )
 from tests.jobs.answers import errors
@@ -211,7 +214,7 @@ def test_lists_are_read_only_when_the_pool_changed(
     browser = Browser(client, sent | rows)
     with django_assert_max_num_queries(11):
         client.post(LIVE, browser.sent)
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(21):
         browser.change(pool=str(south.pool.pk))
 
 
@@ -249,6 +252,43 @@ def test_what_a_copied_job_cannot_have_any_more_comes_back_with_its_pool(
     assert browser.typed()["image"] == [str(job.image_id)]
     assert browser.typed()["mounts"] == [(str(north.volume.pk), "/mnt/a")]
     assert "rdma" not in browser.sent
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (Pool, "The resource pool {pool} was retired: choose another."),
+        (WorkerSpec, "The Worker spec 8 GPU was retired: choose another."),
+        (Image, "The image {image} was retired: choose another."),
+        (Volume, "The volume {volume} was retired: its row with /mnt/a is taken out."),
+    ],
+)
+def test_of_what_was_retired_a_copied_job_says_so(
+    client: Client, alice: User, north: Place, model: Any, said: str
+) -> None:
+    job = make_job(alice, north.pool, gpus=8, mounts=[MountSpec(north.volume.pk, "/mnt/a")])
+    model.objects.update(retired_at=timezone.now())
+    client.force_login(alice)
+    told = [
+        e.text.strip() for e in Page(client.get(f"{CREATE}?from={job.key}")).all("div", class_="ty-notice")
+    ]
+    names = {"pool": north.pool.name, "image": job.frozen["image"]["reference"], "volume": north.volume.name}
+    assert any(text.startswith(said.format(**names)) for text in told), told
+    assert not any("cannot be" in text or "not clear" in text or "may not" in text for text in told)
+
+
+def test_another_spec_of_that_size_takes_the_place_of_a_retired_one(
+    client: Client, alice: User, north: Place
+) -> None:
+    job = make_job(alice, north.pool, gpus=8)
+    old = worker_spec(north.pool, 8)
+    WorkerSpec.objects.filter(pk=old.pk).update(retired_at=timezone.now(), name="old")
+    new = make_worker_spec(old.flavor, 8)
+    client.force_login(alice)
+    page = Page(client.get(f"{CREATE}?from={job.key}"))
+    assert page.fields()["spec"] == [str(new.pk)]
+    told = " ".join(e.text for e in page.all("div", class_="ty-notice"))
+    assert "The Worker spec 8 GPU was retired: it is now the other with 8 GPUs." in told
 
 
 @pytest.mark.parametrize(
