@@ -93,11 +93,11 @@ class Phase(StrEnum):
 class Fault:
     """Why a Worker's command could not be run, or was ended by the engine: a code and its data.
 
-    Codes: `mount_missing` {path}, `mount_denied` {path, detail} (the path in the Worker, and why, in words
-    that name no folder of the machine), `sandbox_failed` {detail}, `image_missing` {image}, `disk_full`
-    {limit_bytes}, `out_of_memory` {limit_gib} (the kernel ended one of its processes for that, and it ended
-    badly: how is told beside it), `supervisor_lost` {}, or {unreadable} with the name of what it left that
-    cannot be read.
+    Codes: `mount_missing` {path}, `mount_no_folder` {path} (there is a file), `mount_denied` {path, detail}
+    (the path in the Worker, and why, in words that name no folder of the machine), `sandbox_failed`
+    {detail}, `image_missing` {image}, `disk_full` {limit_bytes}, `out_of_memory` {limit_gib} (the kernel
+    ended one of its processes for that, and it ended badly: how is told beside it), `supervisor_lost` {},
+    or {unreadable} with the name of what it left that cannot be read.
     """
 
     code: str

@@ -16,6 +16,7 @@ LAUNCH_TRIES_S = 60.0  # so long at most counts as tried after a launch: then th
 # Where a Worker could not be started: the step that has to do with it.
 STEP_OF_FAULT = {
     "mount_missing": DeployStep.STORAGE,
+    "mount_no_folder": DeployStep.STORAGE,
     "mount_denied": DeployStep.STORAGE,
     "sandbox_failed": DeployStep.INITIALIZE,
     "image_missing": DeployStep.PULL_IMAGE,

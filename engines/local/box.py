@@ -56,13 +56,16 @@ def checked_mounts(plan: Plan) -> list[MountPlan]:
 
 
 def open_source(mount: MountPlan) -> int:
-    """The folder to show, as a descriptor; Refused if it is not there, or only behind a symbolic link."""
+    """The folder to show, as a descriptor; Refused if it is not there, no folder, or only behind a symbolic
+    link."""
     if not mount.source.startswith("/") or "\0" in mount.source:
         raise Refused("mount_missing", path=mount.target)
     try:
         return folders.open_folder(mount.source)
     except folders.Missing as error:
         raise Refused("mount_missing", path=mount.target) from error
+    except folders.NoFolder as error:
+        raise Refused("mount_no_folder", path=mount.target) from error
     except folders.LinkAbove as error:
         raise denied(mount.target, "its folder lies behind a symbolic link") from error
 

@@ -18,6 +18,10 @@ class Missing(Exception):
     """There is no such folder, or none that this user may enter."""
 
 
+class NoFolder(Exception):
+    """What is there is no folder, but a file or the like."""
+
+
 def open_folder(path: str) -> int:
     """The folder at an absolute path, opened step by step: no component may be a symbolic link.
 
@@ -25,22 +29,25 @@ def open_folder(path: str) -> int:
     descriptor, not the path, can be led nowhere else.
     """
     here = os.open("/", _FLAGS)
-    for part in path.split("/"):
-        if not part:
-            continue
+    parts = [part for part in path.split("/") if part]
+    for number, part in enumerate(parts, 1):
         try:
             there = os.open(part, _FLAGS, dir_fd=here)
         except OSError as error:
             raise_if_scarce(error)
-            raise (LinkAbove if _is_link(part, here) else Missing)(path) from error
+            raise _why(part, here, last=number == len(parts))(path) from error
         finally:
             os.close(here)
         here = there
     return here
 
 
-def _is_link(name: str, folder: int) -> bool:
+def _why(name: str, folder: int, *, last: bool) -> type[Exception]:
+    """What keeps `name` in `folder` from being opened as a folder."""
     try:
-        return stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode)
+        mode = os.lstat(name, dir_fd=folder).st_mode
     except OSError:
-        return False
+        return Missing
+    if stat.S_ISLNK(mode):
+        return LinkAbove
+    return Missing if stat.S_ISDIR(mode) or not last else NoFolder

@@ -383,6 +383,15 @@ class EngineContract:
         )  # fmt: skip
         assert (look.exit_code, look.started_at, stand.log()) == (None, None, "")
 
+    def test_a_mount_of_a_file_is_told_from_one_that_is_missing(self, stand):
+        file = stand.data / "volumes" / "file"
+        file.write_text("x")
+        for source, code in ((file, "mount_no_folder"), (file / "below", "mount_missing")):
+            look = stand.run("echo ran", mounts=[stand.mount("/mnt/t-file", source=source)])
+            assert (look.phase, look.fault.code, look.fault.data) == (
+                Phase.EXITED, code, {"path": "/mnt/t-file"},
+            )  # fmt: skip
+
     def test_unknown_image_is_named(self, stand):
         launch = stand.launch("echo ran")
         stand.engine.start(

@@ -24,6 +24,7 @@ from runs.path_check.services import (
     TooManyChecks,
     path_check_create,
 )
+from runs.path_check.texts import check_reason_text
 from runs.path_check.values import Kind, PathSeen, Result, ScriptState
 from runs.tasks import engine_path_check, engine_path_checks
 from tests.engines.stand import nap, processes, wait_until
@@ -330,6 +331,13 @@ class TestItsLife:
         check = scene.done(scene.ask())
         assert (check.state, check.reason["code"]) == ("failed", "mount_missing")
         assert check.reason["data"]["path"] == f"{scene.at}/data"
+
+    def test_a_volume_that_is_a_file(self, scene):
+        scene.folder.rmdir()
+        scene.folder.write_text("x")
+        check = scene.done(scene.ask())
+        assert (check.state, check.reason["code"]) == ("failed", "mount_no_folder")
+        assert "is a file, not a folder" in check_reason_text(check.reason["code"], check.reason["data"])
 
     def test_an_engine_that_cannot_start_it_is_asked_for_a_while(self, scene, monkeypatch):
         def refuse(launch):
