@@ -35,9 +35,9 @@ class Mount:
 class WorkerLaunch:
     """What differs between the Workers of an attempt.
 
-    `env` holds the page's plain variables and the injected ones; the engine puts its base
-    variables (PATH, HOME …) below them and `Launch.private` between base and injected. Limits of
-    processor and memory are kept where the engine can (`Protection.limits`); 0 means none.
+    `env` holds the injected variables. Below them come those of the page (`Launch.page`), `Launch.private`
+    and, lowest, the engine's base variables (PATH, HOME …). Limits of processor and memory are kept where
+    the engine can (`Protection.limits`); 0 means none.
     """
 
     rank: int
@@ -51,11 +51,13 @@ class WorkerLaunch:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A bash program that is run in each Worker before its command, as the command would be, with `env` above
-    the Worker's variables. Its last line is `TRAINYARD-CHECK-END`; after `timeout_s` it is ended.
+    """A bash program that is run in each Worker before its command, in a box like the command's. Its last
+    line is `TRAINYARD-CHECK-END`; after `timeout_s` it is ended.
 
-    The engine adds TRAINYARD_CHECK_RANK, TRAINYARD_CHECK_GPUS (how many the Worker has) and, in rank order,
-    TRAINYARD_CHECK_ADDRESSES, one for each Worker to listen at, with commas between them.
+    Its variables are the platform's: base and injected ones, and `env` above them. Nothing that the job sets
+    can lead it astray: each variable of the page is told as TRAINYARD_CHECK_OF_COMMAND_<name>, private ones
+    not at all. The engine adds TRAINYARD_CHECK_RANK, TRAINYARD_CHECK_GPUS (how many the Worker has) and, in
+    rank order, TRAINYARD_CHECK_ADDRESSES, one for each Worker to listen at, with commas between them.
     """
 
     script: str
@@ -74,6 +76,7 @@ class Launch:
     workers: tuple[WorkerLaunch, ...]
     private: Mapping[str, str] = field(default_factory=dict, repr=False)
     stop_grace_s: float = 30.0
+    page: Mapping[str, str] = field(default_factory=dict)  # the plain variables that the job sets
     disk_bytes: int = 50 * 2**30
     log_bytes: int = 2 * 2**30
     check: Check | None = None  # with one, no command runs before `Engine.release`

@@ -40,7 +40,6 @@ def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: di
     if frozen["public_data"]:
         mounts.append(Mount(frozen["public_data"], PUBLIC_DATA, read_only=True))
     share = frozen["spec"] or {}  # a custom count of GPUs says nothing about the rest
-    page = {v.name: v.value or "" for v in spec.env if not v.private}
     return Launch(
         key=attempt_key(job),
         command=spec.command,
@@ -51,7 +50,7 @@ def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: di
                 rank=worker.rank,
                 hostname=worker_name(job.key, worker.rank),
                 gpus=tuple(worker.gpus),
-                env=page | _injected(job, worker, len(workers), port),
+                env=_injected(job, worker, len(workers), port),
                 shm_bytes=share.get("shm_gib", DEFAULT_SHM_GIB) * 2**30,
                 cpus=share.get("cpus", 0),
                 memory_bytes=share.get("memory_gib", 0) * 2**30,
@@ -59,6 +58,7 @@ def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: di
             for worker in workers
         ),
         private=private,
+        page={v.name: v.value or "" for v in spec.env if not v.private},
         stop_grace_s=spec.stop_grace_seconds,
         check=check_of(asked_of(job, workers[0], len(workers)), port) if job.env_check else None,
     )

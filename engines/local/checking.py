@@ -26,7 +26,7 @@ _LARGEST = 2**20  # of the document
 _TICK = 0.1
 _KEEPER_S = 5.0
 _PRIVATE = "TRAINYARD_CHECK_"
-_UNWANTED = ("BASH_ENV", "ENV")  # would run something of the job's before the check
+_OF_COMMAND = _PRIVATE + "OF_COMMAND_"
 
 
 class Said(NamedTuple):
@@ -36,13 +36,13 @@ class Said(NamedTuple):
     text: bytes
 
 
-def allowed(plan: Plan, check: Check, private: Mapping[str, str], rank_path: str, maker: ModuleType) -> bool:
+def allowed(plan: Plan, check: Check, rank_path: str, maker: ModuleType) -> bool:
     """Check, and wait until the command may run; False if a stop was asked for, be it together with leave."""
     attempt_path = os.path.dirname(rank_path)
     path = os.path.join(rank_path, layout.CHECK)
     if not os.path.lexists(path):
         began = time.time()
-        said = _run(_plan_of(plan, check), check.timeout_s, private, rank_path, maker)
+        said = _run(_plan_of(plan, check), check.timeout_s, rank_path, maker)
         if said.outcome == "stopped":
             return False
         told = {"began": began, "ended": time.time(), "outcome": said.outcome}
@@ -70,21 +70,20 @@ def _look(told: Mapping[str, Any]) -> CheckLook:
 
 
 def _plan_of(plan: Plan, check: Check) -> Plan:
-    """The plan of a Worker whose command is the check."""
+    """The plan of a Worker whose command is the check, and whose variables are none of the job's."""
     addresses = ",".join(scratch.loopback(index) for index in range(len(plan.peers)))
     told = {"RANK": str(plan.rank), "GPUS": str(plan.gpus), "ADDRESSES": addresses}
-    env = {name: value for name, value in plan.env.items() if name not in _UNWANTED}
-    env |= dict(check.env) | {_PRIVATE + name: value for name, value in told.items()}
-    return plan._replace(command=check.script, env=env)
+    env = {_OF_COMMAND + name: value for name, value in plan.page.items()}
+    env |= {**plan.env, **check.env} | {_PRIVATE + name: value for name, value in told.items()}
+    return plan._replace(command=check.script, page={}, env=env)
 
 
-def _run(plan: Plan, seconds: float, private: Mapping[str, str], rank_path: str, maker: ModuleType) -> Said:
+def _run(plan: Plan, seconds: float, rank_path: str, maker: ModuleType) -> Said:
     layer = os.path.join(rank_path, layout.SCRATCH + os.urandom(4).hex())
-    known = {name: value for name, value in private.items() if name not in _UNWANTED}
     try:
         scratch.prepare(layer, plan)
         group = cgroups.make(plan.house.groups, plan.name, plan.memory_bytes, plan.cpus)
-        box: Box = maker.build(plan, known, layer)._replace(group=group)
+        box: Box = maker.build(plan, {}, layer)._replace(group=group)
     except OSError as error:
         raise Refused("sandbox_failed", detail=error.strerror or "OSError") from error
     kept = keeper.start(box, layer)

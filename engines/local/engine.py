@@ -258,6 +258,7 @@ class LocalEngine:
             "command": launch.command,
             "image": launch.image,
             "mounts": [(mount.source, mount.target, mount.read_only) for mount in launch.mounts],
+            "page": dict(launch.page),
             "workers": [_worker_document(worker) for worker in launch.workers],
             "disk_bytes": launch.disk_bytes,
             "log_bytes": launch.log_bytes,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from engines.base import Check
 from engines.local import durable, layout
 
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # of Workers
 _LARGEST = 2**28  # bytes of a launch document
 
 
@@ -72,6 +74,7 @@ class Plan(NamedTuple):
     disk_bytes: int
     log_bytes: int
     house: House
+    page: Mapping[str, str] = MappingProxyType({})
     check: Check | None = None
 
 
@@ -111,6 +114,7 @@ def read_plan(attempt_path: str, rank: int) -> Plan:
             links=house["links"],
             groups=house.get("groups", ""),
         ),
+        page=document.get("page", {}),  # an older console has written it among `env`
         check=Check(**document["check"]) if document.get("check") else None,
     )
 
@@ -118,7 +122,7 @@ def read_plan(attempt_path: str, rank: int) -> Plan:
 def base_environment(plan: Plan, home: str, tmp: str) -> dict[str, str]:
     """The variables every Worker has; all others come later and win."""
     return {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": PATH,
         "HOME": home,
         "USER": user_name(),
         "LANG": "C.UTF-8",
@@ -129,8 +133,8 @@ def base_environment(plan: Plan, home: str, tmp: str) -> dict[str, str]:
 
 
 def full_environment(plan: Plan, private: Mapping[str, str], home: str, tmp: str) -> dict[str, str]:
-    """Base below private below page and injected variables."""
-    return {**base_environment(plan, home, tmp), **private, **plan.env}
+    """Base below private below page below injected variables."""
+    return {**base_environment(plan, home, tmp), **private, **plan.page, **plan.env}
 
 
 def marked_environment(plan: Plan, private: Mapping[str, str], home: str, tmp: str) -> dict[str, str]:

@@ -99,7 +99,7 @@ def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleT
     try:
         box = _prepare(plan, private, (rank_path, layer), box_maker)
         held = box.held
-        if _checked(plan, private, rank_path, box_maker):
+        if _checked(plan, rank_path, box_maker):
             end, cut = _watched(plan, box._replace(group=_group(plan)), (rank_path, layer))
         else:
             end, cut = End(stopped=True, ended_at=time.time()), 0
@@ -112,12 +112,12 @@ def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleT
     _write_end(rank_path, end, cut)
 
 
-def _checked(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleType) -> bool:
+def _checked(plan: Plan, rank_path: str, box_maker: ModuleType) -> bool:
     """Whether the command may run; False if a stop was asked for before."""
     if plan.check is None:
         return True
     steps.note(rank_path, "env_check")
-    return checking.allowed(plan, plan.check, private, rank_path, box_maker)
+    return checking.allowed(plan, plan.check, rank_path, box_maker)
 
 
 def _watched(plan: Plan, box: Box, places: tuple[str, str]) -> tuple[End, int]:

@@ -51,9 +51,13 @@ FOUND = {
         "%(path)s: only %(mib)s MiB are free; write %(write)s MB/s, read %(read)s MB/s."
     ),
     "storage_written": gettext_lazy("%(path)s: write %(write)s MB/s, read %(read)s MB/s."),
-    "torch_none": gettext_lazy("PyTorch is not in the image."),
+    "runtime_no_python": gettext_lazy("The start command's PATH finds no Python."),
+    "torch_none": gettext_lazy("There is no PyTorch."),
     "torch_broken": gettext_lazy("PyTorch cannot be loaded: %(detail)s"),
     "torch_no_cuda": gettext_lazy("PyTorch %(torch)s with CUDA %(cuda)s does not reach the GPUs."),
+    "torch_no_cuda_here": gettext_lazy(
+        "PyTorch %(torch)s with CUDA %(cuda)s does not reach the GPUs; the job itself sets %(names)s."
+    ),
     "torch_cpu": gettext_lazy("PyTorch %(torch)s without a GPU that it could use; CUDA %(cuda)s."),
     "torch_cuda": gettext_lazy("PyTorch %(torch)s, CUDA %(cuda)s, NCCL %(nccl)s, %(devices)s GPUs."),
     "allreduce_wrong": gettext_lazy("The sum over %(workers)s Workers is wrong."),
@@ -66,6 +70,8 @@ def found_text(code: str, data: Mapping[str, Any]) -> str:
     shown = {name: f"{value:g}" if isinstance(value, float) else value for name, value in data.items()}
     if code in ("timed_out", "no_answer") and "path" in data:
         return f"{data['path']}: {filled(FOUND, code, shown)}"
+    if "python" in data:  # which one was looked at
+        return f"{data['python']}: {filled(FOUND, code, shown)}"
     return filled(FOUND, code, shown)
 
 

@@ -3,7 +3,7 @@
 It is sent into the Worker as text, so it needs nothing but Python 3.6 and its standard library. There
 annotations of functions are evaluated: no built-in type may be subscripted in them.
 """
-# ruff: noqa: UP006, UP035
+# ruff: noqa: UP006, UP035, UP045
 
 import array
 import errno
@@ -13,15 +13,17 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 Told = Dict[str, Any]
 
 BLOCK = 2**20
 BLOCKS = 16  # MiB that are written to each mount
 DOUBLES = 2**15  # of the vector that goes round
+MINE = "TRAINYARD_CHECK_"  # what tells this program what to do
+OF_COMMAND = MINE + "OF_COMMAND_"  # before the names of variables that the job sets
+FELT = ("PATH", "LD_", "PYTHON", "CUDA_", "NVIDIA_", "NCCL_")  # beginnings of names that PyTorch feels
 QUERY = "--query-gpu=index,name,memory.total,ecc.errors.uncorrected.volatile.total"
 TORCH = """
 import json, torch
@@ -36,14 +38,29 @@ print(json.dumps(told))
 
 
 def asked(name: str) -> str:
-    return os.environ["TRAINYARD_CHECK_" + name]
+    return os.environ[MINE + name]
 
 
-def output_of(command: List[str], seconds: float) -> Tuple[int, List[str]]:
+def own_variables() -> Dict[str, str]:
+    """What the platform and the image set."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(MINE)}
+
+
+def job_variables() -> Dict[str, str]:
+    """What the job sets above that for its command."""
+    names = [name for name in os.environ if name.startswith(OF_COMMAND)]
+    return {name[len(OF_COMMAND) :]: os.environ[name] for name in names}
+
+
+def output_of(
+    command: List[str], seconds: float, variables: Optional[Dict[str, str]] = None
+) -> Tuple[int, List[str]]:
     """Exit status and the lines that a program prints; -1 if it does not end."""
     try:
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
-        run = subprocess.run(command, stdout=pipe, stderr=subprocess.STDOUT, stdin=null, timeout=seconds)
+        run = subprocess.run(
+            command, stdout=pipe, stderr=subprocess.STDOUT, stdin=null, timeout=seconds, env=variables
+        )
     except subprocess.TimeoutExpired:
         return -1, []
     lines = run.stdout.decode("utf-8", "replace").splitlines()
@@ -149,15 +166,23 @@ def mount_read(path: str) -> Told:
     return {"entries": seen, "bytes": size}
 
 
-def runtime() -> Told:
-    python = shutil.which("python3") or shutil.which("python") or sys.executable
-    status, lines = output_of([python, "-c", TORCH], 120)
-    if status == 0 and lines and lines[-1].startswith("{"):
-        told: Told = json.loads(lines[-1])
+def runtime(seconds: float) -> Told:
+    """Of the Python that the job's command will find, with the variables that it will have."""
+    job = job_variables()
+    variables = dict(own_variables(), **job)
+    path = variables.get("PATH")
+    python = shutil.which("python3", path=path) or shutil.which("python", path=path)
+    told: Told = {"torch": None, "python": python, "error": ""}
+    told["job_sets"] = sorted(name for name in job if name.startswith(FELT))
+    if python is None:
         return told
-    last = lines[-1] if lines else ""
-    missing = "No module named 'torch'" in last
-    return {"torch": None, "error": "" if missing else (last or f"status {status}")}
+    status, lines = output_of([python, "-c", TORCH], seconds, variables)
+    last = lines[-1] if lines else f"status {status}"
+    if status == 0 and last.startswith("{"):
+        return dict(told, **json.loads(last))
+    if "No module named 'torch'" not in last:
+        told["error"] = last if status != -1 else f"no answer within {seconds:.0f} s"
+    return told
 
 
 def listening(addresses: List[str], rank: int, port: int) -> socket.socket:
@@ -226,7 +251,8 @@ def tell(item: str, measure: Callable[..., Told], *args: Any, **more: Any) -> No
 
 
 def main() -> None:
-    until = time.monotonic() + float(asked("SECONDS"))
+    seconds = float(asked("SECONDS"))
+    until = time.monotonic() + seconds
     addresses, rank, port = asked("ADDRESSES").split(","), int(asked("RANK")), int(asked("PORT") or 0)
     server = None
     if len(addresses) > 1 and port:
@@ -238,7 +264,7 @@ def main() -> None:
     tell("rdma", rdma)
     for path, read_only in json.loads(asked("MOUNTS")):
         tell("storage", mount_read if read_only else mount_written, path, path=path)
-    tell("runtime", runtime)
+    tell("runtime", runtime, min(seconds / 3, 120))
     if server is not None:
         tell("allreduce", allreduce, server, addresses, rank, port, until)
 

@@ -192,18 +192,24 @@ def _mount(path: str, read_only: bool, found: Measured) -> Item:
 
 
 def _runtime(told: Measured, asked: Asked, said: Said) -> Item:
+    if "python" in told and told["python"] is None:
+        return Item("runtime", Verdict.NOT_APPLICABLE, "runtime_no_python", {})
+    python = {"python": detail(told["python"])} if "python" in told else {}
     if not told.get("torch"):
         if told.get("error"):
-            return Item("runtime", Verdict.WARN, "torch_broken", {"detail": detail(told["error"])})
-        return Item("runtime", Verdict.NOT_APPLICABLE, "torch_none", {})
-    data = {name: detail(told.get(name) or "–") for name in ("torch", "cuda", "nccl")}
+            return Item("runtime", Verdict.WARN, "torch_broken", {**python, "detail": detail(told["error"])})
+        return Item("runtime", Verdict.NOT_APPLICABLE, "torch_none", python)
+    data = python | {name: detail(told.get(name) or "–") for name in ("torch", "cuda", "nccl")}
     if told.get("available"):
         return Item("runtime", Verdict.PASS, "torch_cuda", {**data, "devices": number(told.get("devices"))})
     gpu = _gpu(said["gpu"][0], asked, said) if said.get("gpu") and "failed" not in said["gpu"][0] else None
     works = gpu is not None and gpu.verdict in (Verdict.PASS, Verdict.WARN)
-    if told.get("cuda") and works:
-        return Item("runtime", Verdict.FAIL, "torch_no_cuda", data)
-    return Item("runtime", Verdict.WARN, "torch_cpu", data)
+    if not (told.get("cuda") and works):
+        return Item("runtime", Verdict.WARN, "torch_cpu", data)
+    if told.get("job_sets"):  # that may be why: the node is not to blame
+        names = detail(", ".join(map(str, told["job_sets"])))
+        return Item("runtime", Verdict.WARN, "torch_no_cuda_here", {**data, "names": names})
+    return Item("runtime", Verdict.FAIL, "torch_no_cuda", data)
 
 
 def _allreduce(told: Measured, asked: Asked, _said: Said) -> Item:

@@ -119,9 +119,10 @@ class EngineContract:
         assert (look.fault.code, look.started_at, stand.log()) == ("sandbox_failed", None, "")
 
     def test_later_variables_win(self, stand):
-        env = {"LANG": "page", "TRAINYARD_WORKER": "0"}
+        env, told = {"LANG": "page", "TRAINYARD_WORKER": "page"}, {"TRAINYARD_WORKER": "0"}
         command = 'echo "$LANG $TMPDIR $PYTHONUNBUFFERED $TRAINYARD_WORKER $SHLVL"; cd ~; cd "$HOME"'
-        assert stand.run(command, env=env, private={"TMPDIR": "private"}).exit_code == 0
+        private = {"TMPDIR": "private", "LANG": "private"}
+        assert stand.run(command, env=env, injected=told, private=private).exit_code == 0
         assert stand.log() == "page private 1 0 1\n"
 
     def test_signals_are_not_ignored(self, stand):

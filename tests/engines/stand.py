@@ -26,14 +26,14 @@ class Stand:
         self.volume.mkdir(parents=True, exist_ok=True)
         self.keys: list[AttemptKey] = []
 
-    def launch(self, command: str, *, workers: int = 1, env=None, mounts=(), **rest) -> Launch:
+    def launch(self, command: str, *, workers: int = 1, env=None, injected=None, mounts=(), **rest) -> Launch:
         key = AttemptKey(f"jo-{os.getpid():08d}{next(_numbers):08d}", 1)
         self.keys.append(key)
         told = tuple(
-            WorkerLaunch(rank, f"{key.job}-worker-{rank}", (rank,), dict(env or {}), 2**20)
+            WorkerLaunch(rank, f"{key.job}-worker-{rank}", (rank,), dict(injected or {}), 2**20)
             for rank in range(workers)
         )
-        return Launch(key, command, "host", tuple(mounts), told, **rest)
+        return Launch(key, command, "host", tuple(mounts), told, page=dict(env or {}), **rest)
 
     def start(self, command: str, **rest) -> AttemptKey:
         launch = self.launch(command, **rest)

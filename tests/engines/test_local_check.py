@@ -25,11 +25,12 @@ def checked(stand, key, rank=0):
 
 def test_commands_wait_for_leave_after_the_check(stand):
     told = check(
-        'echo "$MINE $V $TRAINYARD_CHECK_RANK $TRAINYARD_CHECK_GPUS $TRAINYARD_CHECK_ADDRESSES"', MINE="m"
+        'echo "$MINE $GIVEN $TRAINYARD_CHECK_RANK $TRAINYARD_CHECK_GPUS $TRAINYARD_CHECK_ADDRESSES"',
+        MINE="m",
     )
-    key = stand.start("echo ran", workers=2, env={"V": "v"}, check=told)
+    key = stand.start("echo ran", workers=2, injected={"GIVEN": "i"}, check=told)
     looks = [checked(stand, key, rank) for rank in (0, 1)]
-    assert [look.check.text for look in looks] == [f"m v {rank} 1 127.0.0.2,127.0.0.3\n" for rank in (0, 1)]
+    assert [look.check.text for look in looks] == [f"m i {rank} 1 127.0.0.2,127.0.0.3\n" for rank in (0, 1)]
     assert {(look.check.outcome, look.phase, look.step) for look in looks} == {
         ("done", Phase.STARTING, "env_check")
     }
@@ -95,13 +96,17 @@ def test_a_stop_wins_over_the_leave_to_go_on(stand):
     assert stand.end(key).started_at is None
 
 
-def test_mounts_are_there_and_variables_cannot_change_the_check(stand):
+def test_mounts_are_there_and_variables_of_the_job_cannot_change_the_check(stand):
     target = "/mnt/t-check"
     (stand.volume / "evil").write_text("echo evil; exit 0")
-    env = {"BASH_ENV": f"{target}/evil"}
-    told = check(f"ls {target}")
-    key = stand.start("true", env=env, mounts=[Mount(str(stand.volume), target)], check=told)
-    assert checked(stand, key).check.text == "evil\n"
+    env = {"BASH_ENV": f"{target}/evil", "PATH": "/nowhere", "LD_PRELOAD": "/nowhere.so", "V": "x\n$(id) 汉"}
+    told = check(
+        f"ls {target}; env | grep -c -e ^LD_PRELOAD -e ^BASH_ENV -e SECRET;"
+        ' echo $TRAINYARD_CHECK_OF_COMMAND_PATH; echo "$TRAINYARD_CHECK_OF_COMMAND_V"'
+    )
+    mounts = [Mount(str(stand.volume), target)]
+    key = stand.start("true", env=env, private={"SECRET": "s"}, mounts=mounts, check=told)
+    assert checked(stand, key).check.text == "evil\n0\n/nowhere\nx\n$(id) 汉\n"
 
 
 def test_a_killed_supervisor_starts_again_and_does_not_check_twice(stand):
@@ -135,7 +140,7 @@ def test_leave_that_comes_together_with_a_stop_is_none(tmp_path, monkeypatch):
     monkeypatch.setattr(
         checking.time, "sleep", lambda seconds: (tmp_path / "1" / layout.RELEASE).write_text("")
     )
-    assert checking.allowed(None, None, {}, str(rank_path), None) is False
+    assert checking.allowed(None, None, str(rank_path), None) is False
 
 
 @pytest.mark.parametrize("at", ["NaN", "1" + "0" * 400, '"x"', "[]"])

@@ -110,3 +110,21 @@ def test_what_runs_well_says_nothing_of_itself(tmp_path):
     env = {f"TRAINYARD_CHECK_{name}": value for name, value in told.items()}
     text = run(tmp_path, f'#!/bin/sh\nexec {sys.executable} "$@"\n', **env)
     assert [json.loads(line)["item"] for line in text.splitlines()] == ["gpu", "rdma", "runtime"]
+
+
+def test_what_the_job_sets_is_for_the_look_at_its_python_alone(tmp_path):
+    """Its PATH, and whatever else its command will have."""
+    told = {"SECONDS": "30", "ADDRESSES": "127.0.0.2", "RANK": "0", "PORT": "", "MOUNTS": "[]"}
+    job = tmp_path / "job"
+    job.mkdir()
+    (job / "python3").write_text('#!/bin/sh\necho "{\\"torch\\": \\"$V of $IMAGE\\"}"\n')
+    (job / "nvidia-smi").write_text("#!/bin/sh\nexit 15\n")
+    for tool in job.iterdir():
+        tool.chmod(0o755)
+    told |= {"OF_COMMAND_PATH": str(job), "OF_COMMAND_V": "7", "OF_COMMAND_LD_PRELOAD": "/nowhere.so"}
+    env = {f"TRAINYARD_CHECK_{name}": value for name, value in told.items()}
+    text = run(tmp_path, f'#!/bin/sh\nexec {sys.executable} "$@"\n', IMAGE="i", **env)
+    gpu, _, runtime = (json.loads(line) for line in text.splitlines())
+    assert gpu["status"] is None
+    assert (runtime["python"], runtime["torch"]) == (str(job / "python3"), "7 of i")
+    assert runtime["job_sets"] == ["LD_PRELOAD", "PATH"]

@@ -2,16 +2,19 @@
 
 import json
 import os
+import shutil
 import time
+from dataclasses import replace
 
 import pytest
 
+from engines.local.plan import PATH
 from jobs.models import Attempt, Worker
 from jobs.scheduling import queue_tick
 from jobs.services import job_stop
 from jobs.spec import EnvVar, MountSpec
 from pools.models import Hold
-from runs import watching
+from runs import launching, watching
 from tests.factories import make_volume
 from tests.runs.test_real_runs import runs  # noqa: F401
 
@@ -23,10 +26,11 @@ for i in 0 1 2 3 4 5 6 7; do echo "$i, Fake A800, 81920, 0"; done
 
 
 class Mounted:
-    """A job with one volume, on which a stand-in for `nvidia-smi` may lie."""
+    """A job with one volume, on which a stand-in for the image's `nvidia-smi` may lie."""
 
-    def __init__(self, runs):  # noqa: F811
+    def __init__(self, runs, monkeypatch):  # noqa: F811
         self.runs = runs
+        self.monkeypatch = monkeypatch
         team = runs.user.memberships.get().team
         self.volume = make_volume(runs.pool.zone, team)
         self.path = f"/mnt/t-{os.urandom(4).hex()}"
@@ -36,17 +40,26 @@ class Mounted:
         with open(tool, "w") as file:
             file.write(SMI.format(when=when))
         os.chmod(tool, 0o755)
+        self.image(PATH=f"{self.path}:/usr/local/bin:/usr/bin:/bin")
+
+    def image(self, **variables):
+        """As if the image had these."""
+
+        def check_of(asked, port, made=launching.check_of):
+            check = made(asked, port)
+            return replace(check, env={**variables, **check.env})
+
+        self.monkeypatch.setattr(launching, "check_of", check_of)
 
     def make(self, command="echo ran", **fields):
-        env = [EnvVar("PATH", f"{self.path}:/usr/local/bin:/usr/bin:/bin")]
-        fields = {"workers": 2, "gpus": 4, "env": env} | fields
+        fields = {"workers": 2, "gpus": 4} | fields
         mounts = [MountSpec(self.volume.pk, self.path)]
         return self.runs.make(command, env_check=True, mounts=mounts, **fields)
 
 
 @pytest.fixture
-def mounted(runs):  # noqa: F811
-    return Mounted(runs)
+def mounted(runs, monkeypatch):  # noqa: F811
+    return Mounted(runs, monkeypatch)
 
 
 def items(worker):
@@ -61,6 +74,7 @@ def test_what_passes_runs_and_the_time_is_not_running_time(mounted):
         assert found["storage"]["verdict"] == "pass"
         assert found["storage"]["data"]["write"] > 0
         assert (found["allreduce"]["verdict"], found["allreduce"]["data"]["workers"]) == ("pass", 2)
+        assert found["runtime"]["data"]["python"] == shutil.which("python3", path=PATH)
         assert found["rdma"]["verdict"] != "pass" or os.path.exists("/sys/class/infiniband")
         assert (
             found["gpu"]["verdict"] == "pass" if os.path.exists("/proc/driver/nvidia") else "not_applicable"
@@ -107,6 +121,28 @@ def test_a_check_that_hangs_is_ended(mounted, settings):
     assert job.reason["code"] == "env_check"
     assert job.reason["data"]["item"] == "gpu"
     assert (job.reason["data"]["found"], job.reason["data"]["data"]) == ("timed_out", {"seconds": 1.0})
+
+
+def test_what_the_job_sets_does_not_make_the_platform_fail(mounted):
+    mounted.smi("false")
+    with open(f"{mounted.volume.path}/sitecustomize.py", "w") as file:
+        file.write("raise SystemExit('broken by the job')")
+    env = [EnvVar("PATH", "/nowhere"), EnvVar("LD_LIBRARY_PATH", "/nowhere"), EnvVar("BASH_ENV", "/nowhere")]
+    job = mounted.runs.ended(mounted.make("echo $PATH", env=env))
+    assert (job.state, mounted.runs.log(job)) == ("succeeded", "/nowhere\n")
+    for worker in Worker.objects.filter(attempt__job=job):
+        found = items(worker)
+        assert [found[item]["verdict"] for item in ("gpu", "storage", "allreduce")] == ["pass"] * 3
+        assert found["runtime"]["code"] == "runtime_no_python"
+    env = [EnvVar("PATH", "/usr/bin:/bin"), EnvVar("PYTHONPATH", mounted.path)]
+    job = mounted.runs.ended(mounted.make(env=env))
+    assert job.state == "succeeded"
+    for worker in Worker.objects.filter(attempt__job=job):
+        found = items(worker)
+        assert found["allreduce"]["verdict"] == "pass"
+        runtime = found["runtime"]
+        assert (runtime["verdict"], runtime["code"]) == ("warn", "torch_broken")
+        assert runtime["data"] == {"python": "/usr/bin/python3", "detail": "SystemExit: broken by the job"}
 
 
 def test_without_the_check_there_is_none(mounted):

@@ -68,6 +68,7 @@ def of(item, *measured, **asked):
         ({**NO_RDMA, "ports": [DOWN]}, {}, ("warn", "rdma_partly")),
         (NO_TORCH, {}, ("not_applicable", "torch_none")),
         ({**NO_TORCH, "error": "ImportError: x"}, {}, ("warn", "torch_broken")),
+        ({**NO_TORCH, "python": None}, {}, ("not_applicable", "runtime_no_python")),
         ({"item": "runtime", **CUDA, "available": True}, {}, ("pass", "torch_cuda")),
         ({"item": "runtime", **CUDA, "available": False}, {}, ("warn", "torch_cpu")),  # there is no GPU
         (SUM, {}, ("not_applicable", "one_worker")),
@@ -84,6 +85,18 @@ def test_torch_that_does_not_reach_gpus_that_are_there():
     told = {"item": "runtime", **CUDA, "available": False}
     assert of("runtime", told, smi(ROW)) == ("fail", "torch_no_cuda")
     assert of("runtime", {**told, "cuda": None}, smi(ROW)) == ("warn", "torch_cpu")
+    own = {**told, "job_sets": ["LD_LIBRARY_PATH", "PATH"], "python": "/mnt/a/python3"}
+    item = found(smi(ROW), NO_RDMA, own, SUM)[3]
+    assert (str(item.verdict), item.code) == ("warn", "torch_no_cuda_here")  # that may be why
+    text = found_text(item.code, item.data)
+    assert text.startswith("/mnt/a/python3: PyTorch 2.9 with CUDA 13.0 does not reach the GPUs")
+    assert "LD_LIBRARY_PATH, PATH" in text
+
+
+def test_which_python_was_looked_at_is_told():
+    for told in (NO_TORCH, {**NO_TORCH, "error": "x"}, {"item": "runtime", **CUDA, "available": True}):
+        item = found(NO_GPU, NO_RDMA, {**told, "python": "/opt/conda/bin/python3"}, SUM)[3]
+        assert found_text(item.code, item.data).startswith("/opt/conda/bin/python3: ")
 
 
 @pytest.mark.parametrize(
@@ -237,6 +250,7 @@ def test_every_code_has_its_sentence():
         *found(*measured, workers=2, mounts=(("/d", False), ("/e", True))),
         *found(outcome="timed_out", mounts=(("/d", False),), workers=2),
         *found(smi("0, A, 1, 5"), {**NO_RDMA, "ports": [DOWN]}, NO_TORCH, rdma=True),
+        *found({**NO_TORCH, "python": None}),
     ]
     for one in items:
         text = found_text(one.code, one.data)

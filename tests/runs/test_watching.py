@@ -41,7 +41,7 @@ def test_a_placed_job_is_launched(engine, place):
     launch = engine.launches[0]
     assert [w.env["RANK"] for w in launch.workers] == ["0", "1"]
     assert launch.workers[1].env["MASTER_PORT"] == "29500"
-    assert (launch.workers[0].env["A"], launch.private) == ("1", {"KEY": "s"})
+    assert (launch.page, launch.private) == ({"A": "1"}, {"KEY": "s"})
 
 
 def test_a_worker_has_the_share_of_its_spec(engine, place):
