@@ -65,9 +65,13 @@ class GrantFormSet(forms.BaseInlineFormSet):
     def clean(self) -> None:
         super().clean()
         for form in self.deleted_forms:
-            if form.instance.held_gpus:
-                text = _("%(grant)s: the team holds %(n)d GPUs. Stop its jobs first, or set its limit to 0.")
-                data = {"grant": form.instance, "n": form.instance.held_gpus}
+            if held := form.instance.held_gpus:
+                text = ngettext(
+                    "%(grant)s: the team holds %(n)d GPU. Stop its jobs first, or set its limit to 0.",
+                    "%(grant)s: the team holds %(n)d GPUs. Stop its jobs first, or set its limit to 0.",
+                    held,
+                )
+                data = {"grant": form.instance, "n": held}
                 raise ValidationError(text, "grant_in_use", data)
 
 

@@ -13,7 +13,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from jobs.estimate import Promise
 from jobs.findings import Finding
@@ -286,7 +286,8 @@ class JobForm(forms.Form):
 
 def _pool_label(numbers: PoolNumbers) -> str:
     pool = numbers.pool
-    idle = _("%(idle)s of %(total)s GPUs idle") % {"idle": numbers.idle, "total": numbers.total}
+    text = ngettext("%(idle)s of %(total)s GPU idle", "%(idle)s of %(total)s GPUs idle", numbers.total)
+    idle = text % {"idle": numbers.idle, "total": numbers.total}
     paused = " · " + _("paused") if pool.paused else ""
     out = "" if numbers.in_service else " · " + _("no node in service")
     return f"{pool.name} · {idle}{paused}{out} · {pool.zone.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 
 from jobs.texts.filling import filled
 
@@ -32,21 +32,43 @@ FOUND = {
     "not_measured": gettext_lazy("Could not be measured: %(detail)s"),
     "one_worker": gettext_lazy("There is one Worker only."),
     "gpu_none": gettext_lazy("This machine has no GPU and no driver."),
-    "gpu_not_queried": gettext_lazy("%(devices)s devices; nvidia-smi is not in the image."),
+    "gpu_not_queried": ngettext_lazy(
+        "%(devices)s device; nvidia-smi is not in the image.",
+        "%(devices)s devices; nvidia-smi is not in the image.",
+        "devices",
+    ),
     "gpu_lost": gettext_lazy("nvidia-smi: %(detail)s"),
-    "gpu_missing": gettext_lazy("%(seen)s of the Worker's %(wanted)s GPUs are there."),
-    "gpu_memory_errors": gettext_lazy("%(count)s × %(model)s; %(errors)s uncorrected memory errors."),
+    "gpu_missing": ngettext_lazy(
+        "%(seen)s of the Worker's %(wanted)s GPU is there.",
+        "%(seen)s of the Worker's %(wanted)s GPUs are there.",
+        "wanted",
+    ),
+    "gpu_memory_errors": ngettext_lazy(
+        "%(count)s × %(model)s; %(errors)s uncorrected memory error.",
+        "%(count)s × %(model)s; %(errors)s uncorrected memory errors.",
+        "errors",
+    ),
     "gpu_seen": "%(count)s × %(model)s",
     "rdma_missing": gettext_lazy("RDMA was asked for, and there is no device."),
     "rdma_none": gettext_lazy("There is no RDMA device."),
-    "rdma_down": gettext_lazy("None of %(ports)s ports is active."),
-    "rdma_partly": gettext_lazy("%(active)s of %(ports)s ports are active."),
-    "rdma_active": gettext_lazy("%(active)s of %(ports)s ports are active, %(rate)s."),
+    "rdma_down": gettext_lazy("No port is active, of %(ports)s."),
+    "rdma_partly": ngettext_lazy(
+        "%(active)s of %(ports)s port is active.", "%(active)s of %(ports)s ports are active.", "ports"
+    ),
+    "rdma_active": ngettext_lazy(
+        "%(active)s of %(ports)s port is active, %(rate)s.",
+        "%(active)s of %(ports)s ports are active, %(rate)s.",
+        "ports",
+    ),
     "no_mounts": gettext_lazy("Nothing is mounted."),
     "storage_broken": gettext_lazy("%(path)s: %(detail)s"),
     "storage_failed": gettext_lazy("%(path)s: %(step)s failed with %(error)s."),
     "storage_differs": gettext_lazy("%(path)s: what was read is not what was written."),
-    "storage_read": gettext_lazy("%(path)s: %(entries)s entries listed, %(bytes)s bytes read."),
+    "storage_read": ngettext_lazy(
+        "%(path)s: %(entries)s entry listed, %(bytes)s B read.",
+        "%(path)s: %(entries)s entries listed, %(bytes)s B read.",
+        "entries",
+    ),
     "storage_nearly_full": gettext_lazy(
         "%(path)s: only %(mib)s MiB are free; write %(write)s MB/s, read %(read)s MB/s."
     ),
@@ -59,7 +81,11 @@ FOUND = {
         "PyTorch %(torch)s with CUDA %(cuda)s does not reach the GPUs; the job itself sets %(names)s."
     ),
     "torch_cpu": gettext_lazy("PyTorch %(torch)s without a GPU that it could use; CUDA %(cuda)s."),
-    "torch_cuda": gettext_lazy("PyTorch %(torch)s, CUDA %(cuda)s, NCCL %(nccl)s, %(devices)s GPUs."),
+    "torch_cuda": ngettext_lazy(
+        "PyTorch %(torch)s, CUDA %(cuda)s, NCCL %(nccl)s, %(devices)s GPU.",
+        "PyTorch %(torch)s, CUDA %(cuda)s, NCCL %(nccl)s, %(devices)s GPUs.",
+        "devices",
+    ),
     "allreduce_wrong": gettext_lazy("The sum over %(workers)s Workers is wrong."),
     "allreduce_right": gettext_lazy("The sum over %(workers)s Workers is right, %(seconds)s s."),
 }

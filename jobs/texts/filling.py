@@ -12,8 +12,13 @@ Told = ParamSpec("Told")
 
 
 def filled(sentences: Mapping[str, Any], code: str, data: Mapping[str, Any]) -> str:
-    """The sentence with its data; the code itself if it has none (a test looks for those)."""
-    return str(sentences[code]) % data if code in sentences else code
+    """The sentence with its data, in the form for its number; the code itself if it has none (a test looks
+    for those). Where a sentence counts something else, its GPUs are told as `gpus`."""
+    if code not in sentences:
+        return code
+    if "total_gpus" in data:
+        data = {**data, "gpus": gpus_text(data["total_gpus"])}
+    return str(sentences[code] % data)
 
 
 def gpus_text(gpus: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from jobs.texts.advice import ADVICE, DID_YOU_MEAN, advice_text
 from jobs.texts.exits import EXITS, IN_SCRIPT, IN_WHOLE_SCRIPT, OF_SCRIPTS
@@ -26,11 +26,15 @@ FINDINGS = {
     "flavor_unknown": gettext_lazy("This node flavor does not belong to the resource pool."),
     "only_with_custom_gpus": gettext_lazy("Only used with a custom GPU count."),
     "excluded_by_custom_gpus": gettext_lazy("Cannot be given together with a custom GPU count."),
-    "never_fits": gettext_lazy(
-        "Can never run here: the pool has not enough nodes for %(workers)s Workers (%(total_gpus)s GPUs)."
+    "never_fits": ngettext_lazy(
+        "Can never run here: the pool has not enough nodes for %(workers)s Worker (%(gpus)s).",
+        "Can never run here: the pool has not enough nodes for %(workers)s Workers (%(gpus)s).",
+        "workers",
     ),
-    "over_quota": gettext_lazy(
-        "This can never run here: it wants %(wanted)s GPUs, and your team may hold %(limit)s in this pool."
+    "over_quota": ngettext_lazy(
+        "This can never run here: it wants %(wanted)s GPU, and your team may hold %(limit)s in this pool.",
+        "This can never run here: it wants %(wanted)s GPUs, and your team may hold %(limit)s in this pool.",
+        "wanted",
     ),
     "public_data_not_offered": gettext_lazy("The zone %(zone)s offers no public data."),
     "rdma_needs_network": gettext_lazy(

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from jobs.estimate import Estimate
 from jobs.states import DeployStep
@@ -27,12 +27,16 @@ REASONS = {
         "Waits behind the first job of the queue, which must not be overtaken any longer."
     ),
     "not_granted": gettext_lazy("Your team may not use this resource pool any more."),
-    "quota": gettext_lazy(
-        "Your team holds %(held)s of at most %(limit)s GPUs of this pool; this job wants %(wanted)s more."
+    "quota": ngettext_lazy(
+        "Your team holds %(held)s of at most %(limit)s GPU of this pool; this job wants %(wanted)s more.",
+        "Your team holds %(held)s of at most %(limit)s GPUs of this pool; this job wants %(wanted)s more.",
+        "limit",
     ),
     "never_fits": FINDINGS["never_fits"],
-    "out_of_service": gettext_lazy(
-        "Too many nodes are out of service: this needs room for %(total_gpus)s GPUs in %(workers)s Workers."
+    "out_of_service": ngettext_lazy(
+        "Too many nodes are out of service: this needs room for %(gpus)s in %(workers)s Worker.",
+        "Too many nodes are out of service: this needs room for %(gpus)s in %(workers)s Workers.",
+        "workers",
     ),
     "avoided": gettext_lazy("There is room only on nodes that it avoids after a fault there: %(nodes)s."),
     "backing_off": gettext_lazy("It is restarted after a pause, not before %(until)s."),

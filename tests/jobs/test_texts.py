@@ -7,6 +7,7 @@ import pytest
 from django.utils import translation
 
 from jobs.texts import FINDINGS, REASONS, duration_text, finding_text, reason_text
+from jobs.texts.env_check import found_text
 from runs.path_check import texts as path_check
 from runs.stack_texts import STACK_REASONS
 
@@ -48,6 +49,20 @@ def test_every_fault_of_an_engine_has_a_sentence():
     codes = codes_of("Refused") | codes_of("Fault") - {"supervisor_lost"}
     assert len(codes) >= 5
     assert codes <= REASONS.keys() | STACK_REASONS.keys()
+
+
+def test_what_can_never_run_is_told_with_its_numbers():
+    one = {"workers": 1, "total_gpus": 1, "worker_gpus": 1}
+    assert finding_text("never_fits", one) == (
+        "Can never run here: the pool has not enough nodes for 1 Worker (1 GPU)."
+    )
+    assert reason_text("never_fits", one | {"total_gpus": 8}).endswith("for 1 Worker (8 GPUs).")
+    assert finding_text("never_fits", one | {"workers": 2, "total_gpus": 2}).endswith("2 Workers (2 GPUs).")
+    assert "it wants 1 GPU, and" in finding_text("over_quota", {"wanted": 1, "limit": 0})
+    assert reason_text("out_of_service", one).endswith("room for 1 GPU in 1 Worker.")
+    assert "holds 1 of at most 1 GPU of" in reason_text("quota", {"held": 1, "limit": 1, "wanted": 1})
+    assert found_text("gpu_missing", {"seen": 0, "wanted": 1}) == "0 of the Worker's 1 GPU is there."
+    assert found_text("gpu_missing", {"seen": 1, "wanted": 2}) == "1 of the Worker's 2 GPUs are there."
 
 
 @pytest.mark.parametrize(("code", "signal"), [(137, 9), (143, 15), (128, None), (255, None), (3, None)])
