@@ -21,6 +21,7 @@ from jobs.forms.fields import choice, one_id, one_offered, own, shared, switch, 
 from jobs.forms.image_choice import ImageChoice, ImageSelect
 from jobs.forms.offer import Offer, offer_read
 from jobs.forms.rows import Row, Unclear
+from jobs.forms.tags import tags_of
 from jobs.forms.variables import Variables, switched
 from jobs.rules import limits
 from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
@@ -37,7 +38,6 @@ from teams.models import User
 from teams.pages import plain_id
 
 PLACE = re.compile(r"place-(\d{1,9})-([a-z_]{1,40})")
-TAG_BREAKS = re.compile(r"[,，\n]")
 
 
 @shared
@@ -210,7 +210,7 @@ class JobForm(forms.Form):
             public_data=bool(values.get("public_data")),
             mounts=self._mounts(),
             description=unix_newlines(values.get("description", "")),
-            tags=tuple(tag.strip() for tag in TAG_BREAKS.split(values.get("tags", "")) if tag.strip()),
+            tags=tags_of(values.get("tags", "")),
             priority=values.get("priority") or Priority.NORMAL.label_code,
             max_runtime_minutes=values.get("max_runtime_minutes"),
             max_queue_minutes=values.get("max_queue_minutes"),

@@ -20,6 +20,7 @@ from jobs.forms.laid_aside import Aside
 from jobs.forms.names import Names
 from jobs.forms.notes import ALL_TOUCHED
 from jobs.forms.offer import Offer, offer_read, offer_start
+from jobs.forms.tags import tags_text
 from jobs.forms.taking_over import pool_adopted, taken_over
 from jobs.forms.variables import row_values
 from jobs.models import Job
@@ -153,7 +154,7 @@ def asked_values(spec: JobSpec) -> Values:
         "mount_path": [m.mount_path for m in spec.mounts],
         "name": [spec.name],
         "description": [spec.description],
-        "tags": [", ".join(spec.tags)],
+        "tags": [tags_text(spec.tags)],
         "priority": [spec.priority],
         "max_runtime_minutes": [spec.max_runtime_minutes or ""],
         "max_queue_minutes": [spec.max_queue_minutes or ""],
