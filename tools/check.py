@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from tools.private_postgres import private_postgres
-from tools.programs import POSTGRES, PROGRAMS, Program
+from tools.programs import POSTGRES, PROGRAMS, PYTORCH, Program
 
 _PYTHON = sys.executable
 _PYTEST = (_PYTHON, "-m", "pytest", "-q", "-m")
@@ -114,7 +114,7 @@ def _on_postgres(report: Report, env: dict[str, str], absent: list[str]) -> Iter
 
 def missing_programs(*, everything: bool) -> list[Program]:
     """The programs that this machine lacks; ends the run where they are required."""
-    wanted = [*PROGRAMS, POSTGRES] if everything else [*PROGRAMS]
+    wanted = [*PROGRAMS, POSTGRES, PYTORCH] if everything else [*PROGRAMS]
     missing = [program for program in wanted if not program.is_there()]
     if missing and os.environ.get("REQUIRE_ALL") == "1":
         lines = "\n".join(f"  {program.why_skipped()}" for program in missing)

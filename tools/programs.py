@@ -1,11 +1,15 @@
 """Programs of the system that some tests need, and what is not tested without them."""
 
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from console.runner.config import Refusal
 from console.runner.redis_server import find_server
+from engines.local.plan import PATH as WORKER_PATH
 from tools.private_postgres import NotInstalled, find_programs
 
 
@@ -42,6 +46,18 @@ def _has_postgres() -> bool:
         return False
 
 
+@cache
+def pytorch_path() -> str:
+    """The search path of Workers from the first Python on that has PyTorch; "" if none has."""
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    folders = WORKER_PATH.split(":")
+    for start, folder in enumerate(folders):
+        python = os.path.join(folder, "python3")
+        if os.path.exists(python) and subprocess.run([python, "-I", "-c", look], check=False).returncode == 0:
+            return ":".join(folders[start:])
+    return ""
+
+
 PROGRAMS = (
     Program("Chromium", "chromium", "browser tests", "browser", _on_path("chromium")),
     Program("Redis", "redis-server", "tests of the whole console", "stack", _has_redis),
@@ -49,3 +65,6 @@ PROGRAMS = (
     Program("proot", "proot", "engine tests under proot", "", _on_path("proot")),
 )
 POSTGRES = Program("PostgreSQL", "postgresql", "everything on PostgreSQL", "postgres", _has_postgres)
+PYTORCH = Program(
+    "PyTorch", "python3-torch", "the sum over Workers by the real PyTorch", "", lambda: bool(pytorch_path())
+)

@@ -87,6 +87,25 @@ FOUND = {
         "devices",
     ),
     "allreduce_wrong": gettext_lazy("The sum over %(workers)s Workers is wrong."),
+    "allreduce_failed": gettext_lazy(
+        "The sum over %(workers)s Workers by PyTorch with %(backend)s failed: %(detail)s"
+    ),
+    "allreduce_torch": gettext_lazy(
+        "The sum over %(workers)s Workers is right: PyTorch with %(backend)s, %(mib)s MiB in %(seconds)s s, "
+        "%(speed)s MB/s."
+    ),
+    "allreduce_plain": gettext_lazy(
+        "The sum over %(workers)s Workers is right, %(seconds)s s, by plain sockets: "
+        "there is no PyTorch in the image."
+    ),
+    "allreduce_plain_broken": gettext_lazy(
+        "The sum over %(workers)s Workers is right, %(seconds)s s, by plain sockets: "
+        "the image's PyTorch cannot be used: %(detail)s"
+    ),
+    "allreduce_plain_others": gettext_lazy(
+        "The sum over %(workers)s Workers is right, %(seconds)s s, by plain sockets: "
+        "not every Worker has PyTorch."
+    ),
     "allreduce_right": gettext_lazy("The sum over %(workers)s Workers is right, %(seconds)s s."),
 }
 

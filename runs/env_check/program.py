@@ -6,13 +6,16 @@ annotations of functions are evaluated: no built-in type may be subscripted in t
 # ruff: noqa: UP006, UP035, UP045
 
 import array
+import contextlib
 import errno
 import glob
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -20,10 +23,12 @@ Told = Dict[str, Any]
 
 BLOCK = 2**20
 BLOCKS = 16  # MiB that are written to each mount
-DOUBLES = 2**15  # of the vector that goes round
+DOUBLES = 2**15  # of the vector that goes round by sockets
 MINE = "TRAINYARD_CHECK_"  # what tells this program what to do
 OF_COMMAND = MINE + "OF_COMMAND_"  # before the names of variables that the job sets
 FELT = ("PATH", "LD_", "PYTHON", "CUDA_", "NVIDIA_", "NCCL_")  # beginnings of names that PyTorch feels
+WAYS = ("sockets", "gloo", "nccl")  # of the sum, each better than the one before
+PATIENCE = 5  # seconds
 QUERY = "--query-gpu=index,name,memory.total,ecc.errors.uncorrected.volatile.total"
 TORCH = """
 import json, torch
@@ -194,29 +199,144 @@ def listening(addresses: List[str], rank: int, port: int) -> socket.socket:
     return server
 
 
+class Partner:
+    """A program that answers in lines of JSON; whatever else it prints are its last words."""
+
+    def __init__(self, command: List[str], variables: Dict[str, str]) -> None:
+        pipe, out = subprocess.PIPE, subprocess.STDOUT
+        self.process: Any = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=out, env=variables, cwd="/", bufsize=0
+        )
+        self.text, self.last = b"", b""
+
+    def ask(self, *words: object) -> None:
+        self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+
+    def answer(self, until: float) -> Told:
+        """OSError with its last words if none comes."""
+        while True:
+            *lines, self.text = self.text.split(b"\n")
+            for line in lines:
+                if line.startswith(b"{"):
+                    told: Told = json.loads(line.decode())
+                    return told
+                self.last = line.strip() or self.last
+            output = self.process.stdout
+            if not select.select([output], [], [], max(until - time.monotonic(), 0))[0]:
+                raise OSError("no answer in time")
+            data = os.read(output.fileno(), 65536)
+            if not data:
+                last = (self.text.strip() or self.last).decode("utf-8", "replace")
+                raise OSError(f"ended with status {self.process.wait()}: {last}"[:300])
+            self.text += data
+
+    def end(self) -> None:
+        """It ends by itself when it has nothing more to do."""
+        self.process.stdin.close()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Ring:
+    """Connections from each Worker to the next. The port is free again when they are closed."""
+
+    def __init__(self, server: socket.socket, addresses: List[str], rank: int, port: int, until: float):
+        self.rank, self.size = rank, len(addresses)
+        self.following = connected((addresses[(rank + 1) % self.size], port), until)
+        server.settimeout(max(until - time.monotonic(), 0.1))
+        self.before = server.accept()[0]
+        server.close()
+        for one in (self.following, self.before):
+            one.settimeout(max(until - time.monotonic(), 0.1))
+
+    def around(self, mine: bytes, together: Callable[[bytes, bytes], bytes]) -> bytes:
+        """Each adds its own to what goes round, and then each gets the whole."""
+        if self.rank:
+            mine = together(mine, self.received(len(mine)))
+        self.following.sendall(mine)
+        whole = self.received(len(mine))
+        if self.rank + 1 < self.size:
+            self.following.sendall(whole)
+        return whole
+
+    def received(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self.before.recv(size - len(data))
+            if not more:
+                raise OSError("a neighbour has gone")
+            data += more
+        return data
+
+    def close(self) -> None:
+        """Who has asked for a connection ends it."""
+        self.following.close()
+        while self.before.recv(4096):
+            pass
+        self.before.close()
+
+
 def allreduce(server: socket.socket, addresses: List[str], rank: int, port: int, until: float) -> Told:
-    """A vector goes round the ring: each adds its own, and then each gets the sum."""
+    """A sum over the Workers in the best way that all of them can go: the first of them tells which."""
+    torch = Partner([sys.executable, "-c", asked("COLLECTIVE")], collective_variables(addresses))
+    try:
+        mine = way_of(torch, (time.monotonic() + until) / 2)
+        ring = Ring(server, addresses, rank, port, until)
+        way = WAYS[ring.around(bytes([mine["way"]]), min)[0]]
+        if way == "sockets":
+            told = summed(ring)
+            ring.close()
+            return dict(told, way=way, able=bool(mine["way"]), why=mine.get("why", ""))
+        ring.close()
+        return by_torch(torch, way, (f"tcp://{addresses[0]}:{port}", rank, len(addresses)), until)
+    finally:
+        torch.end()
+
+
+def collective_variables(addresses: List[str]) -> Dict[str, str]:
+    """Workers that meet on the loopback stay there, unless the image says otherwise."""
+    variables = own_variables()
+    if all(address.startswith("127.") for address in addresses):
+        for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+            variables.setdefault(name, "lo")
+    return variables
+
+
+def way_of(torch: Partner, until: float) -> Told:
+    try:
+        told = torch.answer(until)
+    except OSError as error:
+        return {"way": 0, "why": str(error)}
+    if not int(asked("GPUS")):
+        told["way"] = min(told["way"], WAYS.index("gloo"))
+    return told
+
+
+def by_torch(torch: Partner, way: str, where: Tuple[str, int, int], until: float) -> Told:
+    left = until - time.monotonic()
+    seconds = max(left - PATIENCE, left / 2)  # so that it can still say what it has waited for
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            torch.ask(way, *where, seconds)
+        return dict(torch.answer(until), way=way)
+    except OSError as error:
+        return {"way": way, "error": str(error)}
+
+
+def summed(ring: Ring) -> Told:
     began = time.monotonic()
-    size = len(addresses)
-    following = connected((addresses[(rank + 1) % size], port), until)
-    server.settimeout(max(until - time.monotonic(), 0.1))
-    before = server.accept()[0]
-    for one in (following, before):
-        one.settimeout(max(until - time.monotonic(), 0.1))
-    vector = array.array("d", [float(rank + 1)]) * DOUBLES
-    if rank:
-        vector = array.array("d", map(float.__add__, vector, received(before)))
-    following.sendall(vector.tobytes())
-    vector = received(before)
-    if rank + 1 < size:
-        following.sendall(vector.tobytes())
-    following.close()  # who has asked for the connection ends it: so the port is free at once
-    while before.recv(4096):
-        pass
-    before.close()
-    server.close()
-    right = vector == array.array("d", [size * (size + 1) / 2.0]) * DOUBLES
-    return {"right": right, "took": round(time.monotonic() - began, 3)}
+    vector = array.array("d", [float(ring.rank + 1)]) * DOUBLES
+    whole = ring.around(vector.tobytes(), added)
+    right = array.array("d", [ring.size * (ring.size + 1) / 2.0]) * DOUBLES
+    return {"right": whole == right.tobytes(), "took": round(time.monotonic() - began, 6)}
+
+
+def added(one: bytes, other: bytes) -> bytes:
+    vectors = array.array("d", one), array.array("d", other)
+    return array.array("d", map(float.__add__, *vectors)).tobytes()
 
 
 def connected(address: Tuple[str, int], until: float) -> socket.socket:
@@ -227,18 +347,6 @@ def connected(address: Tuple[str, int], until: float) -> socket.socket:
             if time.monotonic() > until:
                 raise
             time.sleep(0.1)
-
-
-def received(connection: socket.socket) -> "array.array[float]":
-    data = b""
-    while len(data) < 8 * DOUBLES:
-        more = connection.recv(2**20)
-        if not more:
-            raise OSError("a neighbour has gone")
-        data += more
-    vector = array.array("d")
-    vector.frombytes(data)
-    return vector
 
 
 def tell(item: str, measure: Callable[..., Told], *args: Any, **more: Any) -> None:

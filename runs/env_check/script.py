@@ -1,5 +1,5 @@
 """The bash program around `program`, and the variables by which it is told what to look at. Pure but for
-reading the program's own file, once."""
+reading the files of the two programs, once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from runs.env_check.values import Asked
 _PREFIX = "TRAINYARD_CHECK_"
 _SPARE = 0.8  # of its time the program waits for its neighbours: then there is time left to say so
 _PROGRAM = Path(__file__).with_name("program.py").read_text("utf-8")
+_COLLECTIVE = Path(__file__).with_name("collective.py").read_text("utf-8")
 
 SCRIPT = f"""
 python=$(command -v python3 || command -v python)
@@ -34,5 +35,6 @@ def check_of(asked: Asked, port: int | None) -> Check:
         "SECONDS": str(asked.seconds * _SPARE),
         "PORT": str(port or ""),
         "MOUNTS": json.dumps(asked.mounts),
+        "COLLECTIVE": _COLLECTIVE,
     }
     return Check(SCRIPT, {_PREFIX + name: value for name, value in told.items()}, asked.seconds)

@@ -213,10 +213,31 @@ def _runtime(told: Measured, asked: Asked, said: Said) -> Item:
 
 
 def _allreduce(told: Measured, asked: Asked, _said: Said) -> Item:
+    data: dict[str, Any] = {"workers": asked.workers}
+    by_torch = {"backend": detail(told.get("way"))} if told.get("way") in ("gloo", "nccl") else {}
+    if by_torch and told.get("error"):
+        failed = data | by_torch | {"detail": detail(told["error"])}
+        return Item("allreduce", Verdict.FAIL, "allreduce_failed", failed)
     if told.get("right") is not True:
-        return Item("allreduce", Verdict.FAIL, "allreduce_wrong", {"workers": asked.workers})
-    data = {"workers": asked.workers, "seconds": number(told.get("took"))}
-    return Item("allreduce", Verdict.PASS, "allreduce_right", data)
+        return Item("allreduce", Verdict.FAIL, "allreduce_wrong", data)
+    data["seconds"] = number(told.get("took"))
+    if by_torch:
+        size = number(told.get("bytes"))
+        speed = number(round(size / 1e6 / data["seconds"], 1))
+        data |= by_torch | {"mib": round(size / 2**20, 1), "speed": speed}
+        return Item("allreduce", Verdict.PASS, "allreduce_torch", data)
+    return _by_sockets(told, data)
+
+
+def _by_sockets(told: Measured, data: Mapping[str, Any]) -> Item:
+    """Why it was not PyTorch that added; a program of before did not say."""
+    if told.get("why"):
+        broken = {**data, "detail": detail(told["why"])}
+        return Item("allreduce", Verdict.WARN, "allreduce_plain_broken", broken)
+    code = "allreduce_right"
+    if "way" in told:
+        code = "allreduce_plain_others" if told.get("able") else "allreduce_plain"
+    return Item("allreduce", Verdict.PASS, code, data)
 
 
 _JUDGES = {"gpu": _gpu, "rdma": _rdma, "runtime": _runtime, "allreduce": _allreduce}

@@ -43,8 +43,9 @@ def too_new(tree):
                 yield ast.unparse(node)
 
 
-def test_the_oldest_python_that_is_promised_can_read_it():
-    tree = ast.parse(script._PROGRAM, feature_version=OLDEST)
+@pytest.mark.parametrize("program", [script._PROGRAM, script._COLLECTIVE])
+def test_the_oldest_python_that_is_promised_can_read_it(program):
+    tree = ast.parse(program, feature_version=OLDEST)
     assert list(too_new(tree)) == []
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from engines.local.plan import PATH
+from engines.local.engine import LocalEngine
 from jobs.models import Attempt, Worker
 from jobs.scheduling import queue_tick
 from jobs.services import job_stop
@@ -17,6 +17,7 @@ from pools.models import Hold
 from runs import launching, watching
 from tests.factories import make_volume
 from tests.runs.test_real_runs import runs  # noqa: F401
+from tools.programs import PYTORCH, WORKER_PATH, pytorch_path
 
 pytestmark = pytest.mark.django_db
 SMI = """#!/bin/bash
@@ -67,6 +68,8 @@ def items(worker):
 
 
 def test_what_passes_runs_and_the_time_is_not_running_time(mounted):
+    path = pytorch_path() or WORKER_PATH
+    mounted.image(PATH=path)
     job = mounted.runs.ended(mounted.make("echo ran"))
     assert (job.state, job.exit_code, job.attempt) == ("succeeded", 0, 1)
     for worker in Worker.objects.all():
@@ -74,7 +77,8 @@ def test_what_passes_runs_and_the_time_is_not_running_time(mounted):
         assert found["storage"]["verdict"] == "pass"
         assert found["storage"]["data"]["write"] > 0
         assert (found["allreduce"]["verdict"], found["allreduce"]["data"]["workers"]) == ("pass", 2)
-        assert found["runtime"]["data"]["python"] == shutil.which("python3", path=PATH)
+        assert found["allreduce"]["code"] == ("allreduce_torch" if pytorch_path() else "allreduce_plain")
+        assert found["runtime"]["data"]["python"] == shutil.which("python3", path=path)
         assert found["rdma"]["verdict"] != "pass" or os.path.exists("/sys/class/infiniband")
         assert (
             found["gpu"]["verdict"] == "pass" if os.path.exists("/proc/driver/nvidia") else "not_applicable"
@@ -84,6 +88,18 @@ def test_what_passes_runs_and_the_time_is_not_running_time(mounted):
     begun = Attempt.objects.get().deployment["begun"]
     assert job.started_at.timestamp() > begun["env_check"] >= begun["pull_image"]
     assert mounted.runs.log(job) == "ran\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PYTORCH.is_there(), reason=PYTORCH.why_skipped())
+def test_pytorch_adds_from_box_to_box(mounted, monkeypatch):
+    mounted.image(PATH=pytorch_path())
+    boxed = LocalEngine(mounted.runs.folder, "auto")
+    monkeypatch.setattr(watching, "engine_of", lambda _kind: boxed)
+    job = mounted.runs.ended(mounted.make("echo ran", workers=3, gpus=2))
+    assert (job.state, mounted.runs.log(job)) == ("succeeded", "ran\n")
+    found = [items(worker)["allreduce"] for worker in Worker.objects.all()]
+    assert [(one["code"], one["data"]["backend"]) for one in found] == [("allreduce_torch", "gloo")] * 3
 
 
 def test_a_node_that_fails_is_left_and_the_command_never_ran_there(mounted):

@@ -18,6 +18,8 @@ UP = {"name": "mlx5_0/1", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate
 DOWN = {**UP, "state": "1: DOWN"}
 WROTE = {"item": "storage", "path": "/d", "same": True, "write": 9.0, "read": 9.0, "free": 2**40}
 CUDA = {"torch": "2.9", "cuda": "13.0", "nccl": "2.28", "devices": 1}
+GLOO = {"item": "allreduce", "right": True, "took": 0.004, "bytes": 2**22, "way": "gloo"}
+SOCKETS = {**SUM, "way": "sockets", "able": False, "why": ""}
 
 
 def smi(*lines, status=0):
@@ -75,6 +77,16 @@ def of(item, *measured, **asked):
         (SUM, {"workers": 2}, ("pass", "allreduce_right")),
         ({**SUM, "right": False}, {"workers": 2}, ("fail", "allreduce_wrong")),
         ({"item": "allreduce", "failed": "timeout"}, {"workers": 2}, ("fail", "not_measured")),
+        (GLOO, {"workers": 2}, ("pass", "allreduce_torch")),
+        ({**GLOO, "way": "nccl"}, {"workers": 2}, ("pass", "allreduce_torch")),
+        ({**GLOO, "right": False}, {"workers": 2}, ("fail", "allreduce_wrong")),
+        ({**GLOO, "took": 0}, {"workers": 2}, ("fail", "not_measured")),
+        ({**GLOO, "bytes": "many"}, {"workers": 2}, ("fail", "not_measured")),
+        ({"item": "allreduce", "way": "nccl", "error": "x"}, {"workers": 2}, ("fail", "allreduce_failed")),
+        (SOCKETS, {"workers": 2}, ("pass", "allreduce_plain")),
+        ({**SOCKETS, "able": True}, {"workers": 2}, ("pass", "allreduce_plain_others")),
+        ({**SOCKETS, "why": "x"}, {"workers": 2}, ("warn", "allreduce_plain_broken")),
+        ({**SOCKETS, "right": False, "why": "x"}, {"workers": 2}, ("fail", "allreduce_wrong")),
     ],
 )
 def test_each_item(measured, asked, answer):
@@ -97,6 +109,21 @@ def test_which_python_was_looked_at_is_told():
     for told in (NO_TORCH, {**NO_TORCH, "error": "x"}, {"item": "runtime", **CUDA, "available": True}):
         item = found(NO_GPU, NO_RDMA, {**told, "python": "/opt/conda/bin/python3"}, SUM)[3]
         assert found_text(item.code, item.data).startswith("/opt/conda/bin/python3: ")
+
+
+def test_what_is_said_of_the_sum():
+    def said(told):
+        item = found(NO_GPU, NO_RDMA, NO_TORCH, told, workers=8)[-1]
+        return found_text(item.code, item.data)
+
+    fast = {**GLOO, "way": "nccl", "took": 0.00025}
+    assert said(fast) == (
+        "The sum over 8 Workers is right: PyTorch with nccl, 4 MiB in 0.00025 s, 16777.2 MB/s."
+    )
+    failed = {"item": "allreduce", "way": "gloo", "error": "RuntimeError: no route"}
+    assert said(failed) == "The sum over 8 Workers by PyTorch with gloo failed: RuntimeError: no route"
+    assert said(SOCKETS).endswith("by plain sockets: there is no PyTorch in the image.")
+    assert said(SUM) == "The sum over 8 Workers is right, 0.1 s."  # of a check of before
 
 
 @pytest.mark.parametrize(
@@ -168,6 +195,12 @@ HOSTILE = [
     '{"item": "runtime", "torch": "2", "cuda": "13"}\n{"item": "gpu", "status": 0, "lines": 7}',
     '{"item": "allreduce", "right": true, "took": "\\u0000"}',
     '{"item": "allreduce", "right": true, "took": ' + "9" * 400 + "}",
+    '{"item": "allreduce", "right": true, "way": ["gloo"], "took": 1, "able": NaN}',
+    '{"item": "allreduce", "way": "gloo", "error": {"\\u0000": ["\\ud800"]}}',
+    '{"item": "allreduce", "right": true, "way": "nccl", "took": 1, "bytes": {"a": NaN}}',
+    '{"item": "allreduce", "right": true, "way": "nccl", "took": 1e-320, "bytes": 4194304}',
+    '{"item": "runtime", "torch": "2", "cuda": "13", "python": ["\\ud800"], "job_sets": 7}\n'
+    '{"item": "gpu", "driver": 1, "devices": 1, "status": null}',
     '{"item": "program_broke", "status": {"a": NaN, "b": "\\u0000\\ud800"}}',
     '{"item": "\\u0000"}',
     '"\\ud800"',
@@ -250,7 +283,8 @@ def test_every_code_has_its_sentence():
         *found(*measured, workers=2, mounts=(("/d", False), ("/e", True))),
         *found(outcome="timed_out", mounts=(("/d", False),), workers=2),
         *found(smi("0, A, 1, 5"), {**NO_RDMA, "ports": [DOWN]}, NO_TORCH, rdma=True),
-        *found({**NO_TORCH, "python": None}),
+        *found({**NO_TORCH, "python": None}, GLOO, workers=2),
+        *(found({**SOCKETS, **more}, workers=2)[-1] for more in ({}, {"able": True}, {"why": "x"})),
     ]
     for one in items:
         text = found_text(one.code, one.data)
