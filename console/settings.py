@@ -1,6 +1,7 @@
 """All settings, read from the environment once. Times are seconds, sizes bytes, unless the name says else."""
 
 import os
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,22 @@ ENV_CHECK_SECONDS = env.float("ENV_CHECK_SECONDS", 300.0)  # how long the check 
 ENGINE_PATIENCE_SECONDS = 300  # how long an attempt waits for an engine that cannot start it
 PATH_CHECK_SECONDS = 20.0  # how long a path check may run
 PORTS = range(env.int("FIRST_PORT", 29500), env.int("FIRST_PORT", 29500) + 2000)
+
+# Alerts
+ALERT_SECONDS = env.float("ALERT_SECONDS", 10.0)  # for one try of a delivery, from the name to the last byte
+ALERT_APPRISE = env.bool("ALERT_APPRISE", False)
+ALERT_CA_FILE = env.str("ALERT_CA_FILE", "")  # certificates that are trusted besides the system's
+try:
+    ALERT_ALLOWED_NETWORKS = [
+        ip_network(network) for network in env.list("ALERT_ALLOWED_NETWORKS", default=[])
+    ]
+except ValueError as wrong:
+    raise ImproperlyConfigured(f"ALERT_ALLOWED_NETWORKS: {wrong}") from None
+CONSOLE_URL = (env.str("CONSOLE_URL", "") or f"http://127.0.0.1:{env.int('PORT', 8000)}").rstrip("/")
+if not CONSOLE_URL.startswith(("http://", "https://")):
+    raise ImproperlyConfigured("CONSOLE_URL: an address that begins with http:// or https://")
+vars().update(env.email_url("EMAIL_URL") if env.str("EMAIL_URL", "") else {"EMAIL_HOST": ""})
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "trainyard@localhost")
 
 LOGGING = {
     "version": 1,

@@ -39,6 +39,7 @@ def test_production_has_no_demo_and_needs_its_password_from_outside():
         assert environment["SANDBOX"] is None, "a value would say that it is meant"
         assert "${POSTGRES_PASSWORD:?" in environment["DATABASE_URL"]
         assert environment["FILES_URL"].startswith("${FILES_URL:?"), "browsers do not reach loopback"
+        assert environment["CONSOLE_URL"].startswith("${CONSOLE_URL:?"), "links of alerts lead there"
 
 
 def test_every_variable_is_one_that_the_console_reads():
