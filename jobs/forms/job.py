@@ -121,6 +121,10 @@ class JobForm(forms.Form):
         """Fields without a usable value. In the text of variables the other pieces are still judged."""
         return {one.field for one in self.unclear} - {"env_text", "mounts"}
 
+    def shows(self, name: str) -> bool:
+        """Whether its page has a control for the field."""
+        return name in self.fields
+
     def field_of(self, path: str) -> str:
         """The form's field for a field of the request: `env.3.name` is in `env_text` or in a row of `env`."""
         head = path.partition(".")[0]

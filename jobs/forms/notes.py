@@ -112,13 +112,21 @@ def waits_for_of(form: JobForm, finding: Finding) -> str:
 def offered(form: JobForm, fix: Fix) -> Offered | None:
     """None where the page has no control that the fix could be put into."""
     name = "env_text" if fix.field == "env" else fix.field
-    if name not in form.fields or (name == "env_text" and not (fix.line and form.variables.as_text)):
+    if not form.shows(name) or (name == "env_text" and not (fix.line and form.variables.as_text)):
         return None
     if fix.line is not None:
         old, new = (tuple(text.split("\n")) if text else () for text in (fix.old, fix.new))
     else:
         old, new = (_names(form, name, value) for value in (fix.old, fix.new))
     return Offered(name, str(form.fields[name].label), fix.line, fix.old, fix.new, old, new)
+
+
+def beside_of(notes: Iterable[Note]) -> dict[str, tuple[Note, ...]]:
+    """The notes by the field at which they stand."""
+    found: dict[str, list[Note]] = {}
+    for note in notes:
+        found.setdefault(note.field, []).append(note)
+    return {field: tuple(of_field) for field, of_field in found.items()}
 
 
 def _names(form: JobForm, name: str, value: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ from django.utils.datastructures import MultiValueDict
 from jobs.findings import Level
 from jobs.forms.card import Numbers, Outlook, Verdict, numbers_of, promise_of
 from jobs.forms.job import JobForm
-from jobs.forms.notes import Note, in_order, note_of, unclear_notes
+from jobs.forms.notes import Note, beside_of, in_order, note_of, unclear_notes
 from jobs.forms.offer import offer_read
 from jobs.forms.start import Values, asked_values
 from jobs.forms.summary import outlook_of
@@ -26,7 +27,8 @@ from jobs.texts import change_text
 from teams.models import User
 
 RESOURCES = ("spec", "worker_count", "custom", "custom_gpus", "flavor")
-TYPED = ("command", "image", *RESOURCES, *HANG, "token", "promise", "tried")
+SHOWN = ("command", "image", *RESOURCES, *HANG)
+TYPED = (*SHOWN, "token", "promise", "tried")
 
 
 @dataclass(slots=True)
@@ -61,6 +63,13 @@ class RerunForm(JobForm):
             PrivateRow(name, value, name not in self._own, errors.get(name, []))
             for name, value in self.typed.items()
         ]
+
+    def shows(self, name: str) -> bool:
+        return name in SHOWN
+
+    def anchor_of(self, path: str) -> str:
+        """Nothing for what is not on this page."""
+        return super().anchor_of(path) if self.shows(self.field_of(path)) else ""
 
     def _request(self) -> JobSpec:
         typed = super()._request()
@@ -109,7 +118,7 @@ class RerunForm(JobForm):
             yield entered.get(v.name, kept)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
     """What would come of the rerun; `follows` are sentences."""
 
@@ -119,6 +128,16 @@ class Outcome:
     promise: str
     notes: Sequence[Note]
     follows: Sequence[str]
+
+    @cached_property
+    def beside(self) -> dict[str, tuple[Note, ...]]:
+        """The notes by their fields."""
+        return beside_of(self.notes)
+
+    @property
+    def noted(self) -> list[tuple[str, tuple[Note, ...]]]:
+        """Of each field of the page its notes."""
+        return [(name, self.beside.get(name, ())) for name in SHOWN if name != "custom"]
 
     @property
     def verdict(self) -> Verdict:

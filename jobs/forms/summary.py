@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.estimate import Estimate, estimate
@@ -11,7 +11,7 @@ from jobs.findings import Finding, Level
 from jobs.forms.card import Card, Outlook, numbers_of, promise_of
 from jobs.forms.job import JobForm
 from jobs.forms.nodes import drawn_of
-from jobs.forms.notes import Note, in_order, note_of, unclear_notes
+from jobs.forms.notes import Note, beside_of, in_order, note_of, unclear_notes
 from jobs.forms.offer import request_facts
 from jobs.forms.points import ShownPoint, points_of, said_of_points
 from jobs.forms.ranks import ranks_of
@@ -51,7 +51,7 @@ def summary_of(form: JobForm) -> Summary:
     return Summary(
         card=card,
         estimate=judged,
-        beside=_beside(card.found),
+        beside=beside_of(card.found),
         waiting_jobs=sum(w.jobs for w in facts.waiting) if facts.pool else None,
         said=said_of(form, asked, facts, judged) | {"checklist": said_of_points(points)},
         rules={"restart": restart_rule(asked), "hang": hang_rule(asked)},
@@ -81,13 +81,6 @@ def _card(form: JobForm, spec: JobSpec, facts: Facts, judged: Estimate) -> Card:
         ranks=ranks_of(asked, judged),
         alternatives=offered_of(judged.alternatives),
     )
-
-
-def _beside(notes: Iterable[Note]) -> dict[str, tuple[Note, ...]]:
-    found: dict[str, list[Note]] = {}
-    for note in notes:
-        found.setdefault(note.field, []).append(note)
-    return {field: tuple(of_field) for field, of_field in found.items()}
 
 
 def _split(asked: JobSpec) -> str:

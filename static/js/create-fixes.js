@@ -1,7 +1,7 @@
 // Fixes of check results: applied on demand, and taken back on demand; where a note's line is; and which sections
 // somebody has been in.
 (() => {
-  const form = document.getElementById("create-form");
+  const form = document.querySelector("form.ty-create"); // of a new job, or of one to be modified and rerun
   const choices = document.getElementById("choices");
   const said = document.getElementById("fix-said");
   const done = []; // what was applied: { name, before, after, at, line }
@@ -128,6 +128,7 @@
     text.scrollTop = text.scrollHeight * (at / lines.length) - text.clientHeight / 2;
   });
 
+  if (!form.elements.touched) return; // there, nothing waits for a later section
   // A section in which somebody typed or looked at a control decides on what was uncertain until then.
   const touch = (event) => {
     if (event.type === "focusout" && !event.target.matches("input, select, textarea, button")) return;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -49,6 +50,27 @@ def test_two_clicks_make_one_job(browser: Browser, live_server: Any, alice: User
         row.get_by_role("button", name="Rerun").click()
         expect(page.locator("#origin")).to_contain_text(job.key)
     assert Job.objects.filter(origin=job, origin_kind="rerun").count() == 2
+
+
+def test_a_fix_of_the_command_is_made_and_undone(
+    browser: Browser, live_server: Any, alice: User, job: Job
+) -> None:
+    piped = "cd /mnt/public\npython t.py | tee log\ndate"
+    with signed_in_page(browser, live_server.url, alice, f"/jobs/{job.key}/modify/") as page:
+        command = page.locator("#id_command")
+        command.fill(piped)
+        for place in ("#notes-command", "#summary"):
+            fix = page.locator(f"{place} .ty-fix", has_text="pipefail")
+            fix.locator("summary").click()
+            fix.locator("button").click()
+            expect(command).to_have_value(re.compile("pipefail"))
+            expect(fix).to_have_count(0)
+            expect(page.locator("#fix-said")).to_have_text("Changed.")
+            page.locator(".ty-fixed:visible button").click()
+            expect(command).to_have_value(piped)
+            expect(fix).to_have_count(1)
+        page.locator("#summary a[data-line]").first.click()
+        expect(command).to_be_focused()
 
 
 def test_the_verdict_follows_the_form_and_is_kept(

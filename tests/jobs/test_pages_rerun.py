@@ -234,6 +234,25 @@ def test_what_is_changed_and_what_follows(client: Client, job: Job, pool: Pool) 
     assert SECRET not in page.partition('id="origin"')[2].partition("</section>")[0]
 
 
+def test_fixes_stand_where_the_page_has_their_field(client: Client, job: Job) -> None:
+    """At its field and in the list; results about what a rerun keeps lead nowhere and offer nothing."""
+    address, command = (
+        f"/jobs/{job.key}/modify/",
+        "export API_TOKEN=ghp_0123456789\npython t.py | tee log\ndate",
+    )
+    fields = Page(client.get(address)).fields() | {"command": [command]}
+    whole = Page(client.post(address, fields | {"look": ["1"]}))
+    live = Page(client.post(address, fields, headers={"HX-Request": "true"}))
+    for page in (whole, live):
+        fixes = page.all("button", data_fix="command")
+        assert {e.attrs["id"].split("-")[2] for e in fixes} == {"field", "summary"}
+        assert {e.attrs["data-fix"] for e in page.elements if "data-fix" in e.attrs} == {"command"}
+    ids = {e.attrs.get("id") for e in whole.elements}
+    links = [e.attrs["href"] for e in whole.elements if (e.attrs.get("id") or "").startswith("locate-")]
+    assert links
+    assert [link for link in links if link[1:] not in ids] == []
+
+
 def test_fields_that_a_rerun_keeps_are_not_taken_from_what_is_posted(client: Client, job: Job) -> None:
     new = newest(
         again(client, job, name="b", env_name=["X"], env_value=["1"], priority="low", mount_path="/b")
