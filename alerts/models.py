@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from alerts.querysets import ChannelQuerySet, NoticeQuerySet
+from alerts.querysets import ChannelQuerySet, DeliveryQuerySet, NoticeQuerySet
 from alerts.rules import Kind, State, Subject
 from teams.models import Team
 
@@ -160,6 +160,8 @@ class Delivery(models.Model):
     due_at = models.DateTimeField(_("due"), null=True)
     error = models.JSONField(_("error"), null=True)  # {"code": …, "data": …} of the last try
     ended_at = models.DateTimeField(_("ended"), null=True)
+
+    objects = DeliveryQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("delivery")

@@ -1,4 +1,5 @@
-"""How notices are told: each app registers it for what it is the home of, as alerts know none of them."""
+"""How notices are told, and what rules can be on: each app registers it for what it is the home of, as alerts
+know none of them."""
 
 from __future__ import annotations
 
@@ -10,6 +11,10 @@ from alerts.models import Notice
 # Of a notice, in the language that is active; with the last lines of output where asked for and there.
 Telling = Callable[[Notice, bool], Told]
 
+# Ids and names of all there are now, by name.
+Naming = Callable[[], list[tuple[int, str]]]
+
+_namings: dict[str, Naming] = {}
 _tellings: dict[str, Telling] = {}
 
 
@@ -20,3 +25,12 @@ def telling_set(subject: str, telling: Telling) -> None:
 def told(notice: Notice, *, log: bool = False) -> Told:
     """KeyError if no app tells of such a subject."""
     return _tellings[notice.subject](notice, log)
+
+
+def naming_set(subject: str, naming: Naming) -> None:
+    _namings[subject] = naming
+
+
+def named(subject: str) -> list[tuple[int, str]]:
+    """Ids and names of what rules can be on; KeyError if no app names such a subject."""
+    return _namings[subject]()

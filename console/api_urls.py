@@ -3,6 +3,7 @@
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView
 
+from alerts import api as alerts
 from console.api import ApiRoot, NoSuchAddress
 from images import api as images
 from jobs import converters  # noqa: F401  # <job:key>
@@ -46,6 +47,16 @@ urlpatterns = [
     path("jobs/<job:key>/clone/", jobs.JobClone.as_view(), name="api-job-clone"),
     path("jobs/<job:key>/rerun/", JobRerun.as_view(), name="api-job-rerun"),
     path("jobs/<job:key>/stop/", jobs.JobStop.as_view(), name="api-job-stop"),
+    path("alert-channels/", alerts.ChannelList.as_view(), name="api-alert-channels"),
+    path("alert-channels/<int:pk>/", alerts.ChannelDetail.as_view(), name="api-alert-channel"),
+    path("alert-channels/<int:pk>/test/", alerts.ChannelTest.as_view(), name="api-alert-channel-test"),
+    path(
+        "alert-channels/<int:pk>/deliveries/",
+        alerts.ChannelDeliveries.as_view(),
+        name="api-alert-channel-deliveries",
+    ),
+    path("alert-rules/", alerts.RuleList.as_view(), name="api-alert-rules"),
+    path("alert-rules/<int:pk>/", alerts.RuleDetail.as_view(), name="api-alert-rule"),
     path("path-check/", path_check.PathCheckStart.as_view(), name="api-path-check-start"),
     path("path-check/<pathcheck:key>/", path_check.PathCheckDetail.as_view(), name="api-path-check"),
     re_path("", NoSuchAddress.as_view()),

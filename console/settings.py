@@ -206,6 +206,9 @@ SPECTACULAR_SETTINGS = {
         "OriginKind": "jobs.models.ORIGIN_LABELS",
         "PathCheckState": "runs.models.CHECK_STATES",
         "PathKind": "runs.path_check.values.Kind",
+        "ChannelKind": "alerts.models.KIND_LABELS",
+        "DeliveryState": "alerts.models.STATE_LABELS",
+        "Language": "alerts.serializers.LANGUAGES",
     },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 2**20  # well above what the rules allow, so that they can say what is wrong

@@ -86,6 +86,10 @@ class StrictSerializer(serializers.Serializer[Any]):
         return unknown_error(name, known, none=gettext("This call takes no fields."))
 
 
+class NothingSerializer(StrictSerializer):
+    """A body without fields."""
+
+
 def _printable(name: str) -> str:
     """What of a name can be told back: not endless, and no half of a surrogate pair."""
     return name[:100].encode("utf-8", "replace").decode()

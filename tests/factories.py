@@ -10,6 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from alerts.channels import Asked, channel_create
+from alerts.models import Channel
+from alerts.rules import SIGNED
 from images.models import Image
 from jobs.models import Job
 from jobs.services import job_create
@@ -40,6 +43,15 @@ def make_user(*teams: Team, name: str = "", admin: bool = False, high: bool = Fa
     for team in teams:
         Membership.objects.create(user=user, team=team, role=role, may_use_high_priority=high)
     return user
+
+
+def make_channel(owner: User, team: Team | None = None, **fields: Any) -> Channel:
+    """A webhook of the owner, shared with the team if there is one; no test sends to where it leads."""
+    asked = {"kind": "webhook", "target": "https://203.0.114.7/hooks/T0K3N-4711", "secret": "s3cr3t-4711"}
+    asked |= {"name": unique("channel"), "team": team} | fields
+    if asked["kind"] not in SIGNED:
+        del asked["secret"]
+    return channel_create(owner=owner, asked=Asked(**asked))
 
 
 def make_zone(name: str = "", public_data: str = "") -> Zone:

@@ -38,7 +38,7 @@ from jobs.services import RequestRefused, job_create, job_stop, may_stop
 from jobs.states import State
 from pools.models import Pool
 from teams.models import Membership, User
-from teams.rest import LARGEST, ApiView, ListView, Pages, StrictSerializer
+from teams.rest import LARGEST, ApiView, ListView, NothingSerializer, Pages
 
 PRIORITY_STEP = 2**48  # more than there are jobs
 
@@ -149,10 +149,6 @@ class JobClone(ApiView):
         may = may_use_high(user=user, job=job)
         spec, _lowered = priority_allowed(job.spec_to_repeat, may_use_high=may)
         return Response(clone_body(spec, job.key))
-
-
-class NothingSerializer(StrictSerializer):
-    """A body without fields."""
 
 
 class JobStop(ApiView):
