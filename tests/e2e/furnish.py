@@ -33,7 +33,15 @@ def furnish() -> None:
     _periods(large, small)
     _images(mine, north, south)
     make_volume(north, mine, name="datasets", read_only=True, suggested=False, default_mount_path="/mnt/data")
+    _bad_volume(mine)
     _queue(large, alice, carol)
+
+
+def _bad_volume(mine: Team) -> None:
+    """Nobody can write there: where it is mounted, an environment check fails."""
+    zone = Zone.objects.get(name="demo-zone")
+    fields = {"path": "/sys/module", "default_mount_path": "/mnt/scratch"}
+    make_volume(zone, mine, name="scratch", suggested=False, **fields)
 
 
 def _out_of_order(pool: Pool) -> None:

@@ -152,8 +152,10 @@ class Console:
         pool = self.call("GET", "pools/")["results"][0]
         return next(s["id"] for s in pool["specs"] if s["gpus"] == gpus)
 
-    def volume_mount(self) -> dict[str, Any]:
-        volume = self.call("GET", "volumes/")["results"][0]
+    def volume_mount(self, name: str = "") -> dict[str, Any]:
+        """Of the volume of that name, or the first."""
+        volumes = self.call("GET", "volumes/")["results"]
+        volume = next(volume for volume in volumes if name in ("", volume["name"]))
         return {"volume": volume["id"], "mount_path": volume["default_mount_path"]}
 
     def submit(self, command: str, **fields: Any) -> str:
