@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
 from django.db.models import Case, Q, Value, When
+from django.db.models.constants import OnConflict
 
 from alerts.rules import Subject
 from teams.models import Membership
+
+MOST_INSERTED = 500  # in one statement
 
 
 class ChannelQuerySet(models.QuerySet[Any]):
@@ -22,6 +26,23 @@ class NoticeQuerySet(models.QuerySet[Any]):
     def for_user(self, user: Any) -> NoticeQuerySet:
         """Those in the list behind the user's bell."""
         return self.filter(readings__user=user)
+
+    def insert_new(self, notices: Iterable[Any]) -> dict[str, int]:
+        """Writes those whose keys are not there, and answers the ids of these alone, by key. Of several who
+        write the same key at the same time one is answered it; the others wait for that one's commit.
+
+        `bulk_create` leaves out what is there just so, but does not tell which it wrote.
+        """
+        fields = [field for field in self.model._meta.concrete_fields if not field.primary_key]
+        returned = [self.model._meta.get_field(name) for name in ("key", "id")]
+        new, written = list(notices), dict[str, int]()
+        for first in range(0, len(new), MOST_INSERTED):
+            batch = new[first : first + MOST_INSERTED]
+            rows = self._insert(  # type: ignore[attr-defined]  # what `bulk_create` calls
+                batch, fields, returned, using=self.db, on_conflict=OnConflict.IGNORE
+            )
+            written.update(row for row in rows if row)  # a single one that was there is answered as None
+        return written
 
 
 class DeliveryQuerySet(models.QuerySet[Any]):
