@@ -35,6 +35,8 @@ class Channel(models.Model):
     """A way to reach somebody. It is its owner's, and with `team` every member of that may use it.
 
     Where it leads and its secret are kept encrypted and never shown again; `shown` is what may be seen.
+    Whoever sends sets `busy_until` from the value that was seen to the end of a lease, and when done to that
+    moment: one at a time sends to it, and who was served longest ago is served next.
     """
 
     owner = models.ForeignKey(
@@ -53,6 +55,7 @@ class Channel(models.Model):
     refusals = models.PositiveSmallIntegerField(_("permanent errors in a row"), default=0)
     disabled_at = models.DateTimeField(_("disabled"), null=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    busy_until = models.DateTimeField(_("sends until"), null=True)
 
     objects = ChannelQuerySet.as_manager()
 
@@ -175,3 +178,17 @@ class Delivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.notice_id}/{self.channel_name}"
+
+
+class Mark(models.Model):
+    """A moment kept under a name: when something was done last, or since when something is so."""
+
+    key = models.CharField(_("key"), max_length=120, unique=True)
+    at = models.DateTimeField(_("time"))
+
+    class Meta:
+        verbose_name = _("mark")
+        verbose_name_plural = _("marks")
+
+    def __str__(self) -> str:
+        return self.key

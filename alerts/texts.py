@@ -36,6 +36,9 @@ ERRORS = {
     ),
     "mail_later": _("The mail server asked to try again later (SMTP %(status)s)."),
     "mail_server": _("The console's mail server does not take mail: ask an administrator."),
+    "channel_deleted": _("The channel was deleted."),
+    "not_a_member": _("The channel's owner does not belong to this team any more."),
+    "internal": _("The console failed to send it; administrators find the cause in the log of the worker."),
     "channel_disabled": _("The channel is disabled: enable it after you have mended what went wrong."),
 }
 

@@ -229,6 +229,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker waits for Redis for as l
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "state"
 CELERY_TASK_ROUTES = {
+    "*.tasks.slow_*": {"queue": "slow"},
     "runs.tasks.engine_*": {"queue": "engine"},
     "jobs.tasks.*": {"queue": "state"},
 }
@@ -236,13 +237,17 @@ CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 TICK_SECONDS = env.float("TICK_SECONDS", 1.0)
+UPKEEP_SECONDS = env.float("UPKEEP_SECONDS", 60.0)
 CELERY_BEAT_SCHEDULE = {
-    name: {"task": task, "schedule": TICK_SECONDS, "options": {"expires": TICK_SECONDS, "queue": queue}}
-    for name, task, queue in [
-        ("queue", "jobs.tasks.queue_tick", "state"),
-        ("engine", "runs.tasks.engine_tick", "engine"),
-        ("path-checks", "runs.tasks.engine_path_checks", "engine"),
-        ("stacks", "runs.tasks.engine_stacks", "engine"),
+    name: {"task": task, "schedule": seconds, "options": {"expires": seconds, "queue": queue}}
+    for name, task, queue, seconds in [
+        ("queue", "jobs.tasks.queue_tick", "state", TICK_SECONDS),
+        ("notices", "jobs.tasks.notices_tick", "state", TICK_SECONDS),
+        ("engine", "runs.tasks.engine_tick", "engine", TICK_SECONDS),
+        ("path-checks", "runs.tasks.engine_path_checks", "engine", TICK_SECONDS),
+        ("stacks", "runs.tasks.engine_stacks", "engine", TICK_SECONDS),
+        ("deliveries", "alerts.tasks.slow_deliver", "slow", TICK_SECONDS),
+        ("upkeep", "runs.tasks.slow_upkeep", "slow", UPKEEP_SECONDS),
     ]
 }
 
@@ -267,6 +272,7 @@ PORTS = range(env.int("FIRST_PORT", 29500), env.int("FIRST_PORT", 29500) + 2000)
 
 # Alerts
 ALERT_SECONDS = env.float("ALERT_SECONDS", 10.0)  # for one try of a delivery, from the name to the last byte
+ALERT_LEASE_SECONDS = env.float("ALERT_LEASE_SECONDS", 60.0)  # a try that was not settled is repeated then
 ALERT_APPRISE = env.bool("ALERT_APPRISE", False)
 ALERT_CA_FILE = env.str("ALERT_CA_FILE", "")  # certificates that are trusted besides the system's
 try:

@@ -1,0 +1,38 @@
+"""How notices of channels are told: a test, and that one is disabled."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from alerts.labels import event_label
+from alerts.message import Told
+from alerts.models import Notice
+from alerts.moments import moment_text
+from alerts.rules import TEST, Subject
+from alerts.subjects import telling_set
+from alerts.texts import error_text
+
+
+def channel_telling(notice: Notice, log: bool) -> Told:
+    data = notice.data
+    title = pgettext("title of a notice", "%(event)s: %(name)s")
+    facts = [(_("Channel"), data["name"])]
+    if notice.code == TEST:
+        text = _("This channel works: notices arrive here as this one did.")
+        facts.append((pgettext("who did it", "By"), data["actor"]))
+    else:
+        text = _("The receiver refused several notices, one after the other; nothing is sent to it any more.")
+        facts.append((_("Reason"), error_text(data["error"]["code"], data["error"]["data"])))
+    return Told(
+        title=title % {"event": event_label(notice.code), "name": data["name"]},
+        text=text,
+        facts=(*facts, (_("Time"), moment_text(notice.at))),
+        path=reverse("alerts"),
+        name=data["name"],
+        id=str(notice.subject_id),
+    )
+
+
+telling_set(Subject.CHANNEL, channel_telling)
