@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from jobs import faults, scheduling
+from jobs import faults, outbox, overdue, scheduling
 
 
 @shared_task(name="jobs.tasks.queue_cycle")
@@ -14,3 +14,9 @@ def queue_cycle(pool_id: int) -> None:
 @shared_task(name="jobs.tasks.queue_tick")
 def queue_tick() -> None:
     scheduling.queue_tick()
+
+
+@shared_task(name="jobs.tasks.notices_tick")
+def notices_tick() -> None:
+    outbox.events_tell()
+    overdue.rules_look()

@@ -13,6 +13,7 @@ from pools.bulk import bulk_insert, bulk_update
 from pools.capacity import idle_nodes_of
 from pools.hints import pool_changed
 from pools.models import Flavor, Grant, Hold, Node, NodeState, Pool
+from pools.notices import nodes_told
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +97,13 @@ def node_set_state(*, nodes: QuerySet[Node], state: NodeState) -> int:
     pools = sorted(set(nodes.values_list("flavor__pool", flat=True)))
     with transaction.atomic():
         for pool_id in pools:
-            pool_lock(pool_id=pool_id)
+            pool = pool_lock(pool_id=pool_id)
             mine = Node.objects.filter(pk__in=list(nodes.values_list("pk", flat=True)), flavor__pool=pool_id)
             if state == NodeState.RETIRED and Hold.objects.filter(node__in=mine).exists():
                 raise ValueError("a node with Workers cannot be retired")
+            new = list(mine.exclude(state=state).order_by("name"))
             changed += mine.update(state=state, schedulable=state == NodeState.READY)
+            nodes_told(pool=pool, nodes=new, state=state)
             counts_refresh(pool_id=pool_id)
             pool_changed(pool_id)
     return changed

@@ -1,8 +1,10 @@
-"""Celery tasks of the engines' queue: only they start and stop anything. Each is safe to run twice."""
+"""Celery tasks: only those of the engines' queue start and stop anything. Each is safe to run twice."""
 
 from celery import shared_task
 
+from runs import upkeep
 from runs.capturing import take_due
+from runs.late import engine_looked
 from runs.path_check import attending
 from runs.watching import attend
 
@@ -15,6 +17,7 @@ def engine_attend(job_ids: list[int]) -> None:
 @shared_task(name="runs.tasks.engine_tick")
 def engine_tick() -> None:
     attend()
+    engine_looked()
 
 
 @shared_task(name="runs.tasks.engine_path_check")
@@ -30,3 +33,8 @@ def engine_path_checks() -> None:
 @shared_task(name="runs.tasks.engine_stacks")
 def engine_stacks(pks: list[int] | None = None) -> None:
     take_due(pks)
+
+
+@shared_task(name="runs.tasks.slow_upkeep")
+def slow_upkeep() -> None:
+    upkeep.look_around()

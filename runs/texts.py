@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+
+from alerts.labels import event_label
+from alerts.message import Told
+from alerts.models import Notice
+from alerts.moments import moment_text
+from storage.texts import size_text
 
 SYMPTOMS = {
     "module_missing": gettext_lazy(
@@ -37,3 +46,22 @@ def symptom_text(code: str, data: Mapping[str, Any]) -> str:
     """The sentence of a symptom, which is longer where a path is known."""
     longer = f"{code}_path" if "path" in data and f"{code}_path" in SYMPTOMS else code
     return str(SYMPTOMS[longer]) % data
+
+
+def machine_told(notice: Notice) -> Told:
+    """What a notice of the machine says."""
+    data = notice.data
+    facts = [(_("Time"), moment_text(notice.at))]
+    if notice.code == "engine_late":
+        since = moment_text(datetime.fromisoformat(data["since"]))
+        text = _(
+            "Nobody has looked after the jobs since %(since)s: none is started, watched or stopped until the "
+            "worker of the queue “engine” is back. Jobs that run go on."
+        ) % {"since": since}
+    else:
+        text = _("The disk is %(share)s %% full, with %(free)s left.") % {
+            "share": data["share"],
+            "free": size_text(data["free"]),
+        }
+        facts.insert(0, (_("Folders"), ", ".join(data["folders"])))
+    return Told(title=event_label(notice.code), text=text, facts=tuple(facts), path=reverse("admin:index"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,7 @@ from jobs.models import Job, Worker
 from runs.logs import log_read
 from runs.registry import engine_of
 from runs.symptoms import symptoms
+from runs.terminal import readable
 from runs.texts import symptom_text
 from teams.pages import NOT_CHANGED, part_or_page, plain_id, signed_in, wants_part
 
@@ -27,13 +27,6 @@ LONG_LINE_BYTES = 16 * 2**10  # a line that goes on for longer is shown in piece
 FAR_BEHIND_BYTES = 2**20
 SHOWN_WORKERS = 64
 MOST_TAIL_LINES = 200
-
-_ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles and links
-    r"|\x1b[@-_]?"
-)
-_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "�")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,16 +162,6 @@ def log_part(chunk: LogChunk, fresh: bool) -> LogPart:
         cut_before=offset if fresh else 0,
         cut_after=chunk.cut_bytes,
     )
-
-
-def readable(data: bytes) -> str:
-    """Output for a terminal as lines: without escapes; a line that was written over in its last state."""
-    text = _ESCAPES.sub("", data.decode("utf-8", "replace"))
-    return "\n".join(_overwritten(line) for line in text.split("\n")).translate(_CONTROLS)
-
-
-def _overwritten(line: str) -> str:
-    return line.rstrip("\r").rpartition("\r")[2]
 
 
 def _broken_start(data: bytes) -> int:

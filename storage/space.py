@@ -15,10 +15,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Of the file system beneath a folder, in bytes. `free` is what jobs may still write."""
+    """Of the file system beneath a folder, in bytes. `free` is what jobs may still write; folders of one file
+    system have the same `device`."""
 
     used: int
     free: int
+    device: int = 0
 
     @property
     def used_share(self) -> int:
@@ -30,13 +32,14 @@ class Space:
 def space_ask(folder: str) -> Space | None:
     """None where there is no such folder. May hang for as long as the file system does."""
     try:
-        found = os.statvfs(folder)
+        found, device = os.statvfs(folder), os.stat(folder).st_dev
     except OSError:
         return None
     size = found.f_frsize
     return Space(
         used=size * (found.f_blocks - found.f_bfree),
         free=size * found.f_bavail,
+        device=device,
     )
 
 

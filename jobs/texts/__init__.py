@@ -4,6 +4,7 @@ from jobs.texts.alternatives import CHANGES, alternative_text, change_text, shap
 from jobs.texts.env_check import FOUND, ITEM_LABELS, VERDICT_LABELS, found_text
 from jobs.texts.findings import FINDINGS, finding_text, script_finding_text
 from jobs.texts.following import FOLLOWING, following_text, moved_text
+from jobs.texts.notices import job_told
 from jobs.texts.origins import not_replaced_text, private_text
 from jobs.texts.reasons import (
     REASONS,
@@ -62,6 +63,7 @@ __all__ = [
     "gpus_text",
     "hang_rule",
     "injected_text",
+    "job_told",
     "moved_text",
     "not_replaced_text",
     "private_text",

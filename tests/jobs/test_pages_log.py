@@ -14,7 +14,8 @@ from engines.base import EngineError, LogChunk
 from jobs.models import Job, Worker
 from jobs.scheduling import queue_cycle
 from runs.registry import engine_of
-from runs.views import TAIL_BYTES, log_part, readable
+from runs.terminal import readable
+from runs.views import TAIL_BYTES, log_part
 from tests.factories import make_job, make_pool, make_team, make_user
 from tests.jobs.pages import Page
 

@@ -1,0 +1,53 @@
+"""The last lines that a job wrote, as they may be sent to somebody: without what is private."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engines.base import EngineError
+from jobs.models import Job
+from runs.logs import log_read
+from runs.terminal import readable
+from teams.vault import InvalidToken, decrypt
+
+MOST_LINES = 20
+TAIL_BYTES = 64 * 2**10
+LONGEST_LINE = 500  # characters; of a longer line its beginning
+LEAST_HIDDEN = 4  # characters: a shorter value is in every text
+HIDDEN = "•••"
+
+
+def last_lines(job: Job, attempt: int, rank: int) -> tuple[str, ...]:
+    """Of a Worker, oldest first; none where they cannot be read, or where a private value cannot be, so that
+    nobody could tell whether it is in them."""
+    try:
+        values = private_values(job)
+        chunk = log_read(job=job, attempt=attempt, rank=rank, offset=-TAIL_BYTES, limit=TAIL_BYTES)
+    except (EngineError, InvalidToken):
+        return ()
+    return lines_of(chunk.data, values, cut=chunk.offset > 0)
+
+
+def private_values(job: Job) -> list[str]:
+    """InvalidToken if no key of the console opens one."""
+    return [decrypt(row) for row in job.private_values.values_list("ciphertext", flat=True)]
+
+
+def lines_of(data: bytes, values: Iterable[str], *, cut: bool) -> tuple[str, ...]:
+    """The last lines of output. One whose beginning is `cut` off is none: a part of a value may be in it."""
+    text = readable(data)
+    if cut:
+        text = text.partition("\n")[2]
+    text = hidden(text, values)
+    lines = [line.rstrip() for line in text.rstrip().split("\n")[-MOST_LINES:]]
+    return tuple(line[:LONGEST_LINE] for line in lines) if any(lines) else ()
+
+
+def hidden(text: str, values: Iterable[str]) -> str:
+    """The text without the values, and of one of several lines without each of them."""
+    shown = [readable(value.encode()) for value in values]
+    parts = {part.strip() for value in shown for part in (value, *value.split("\n"))}
+    for part in sorted(parts, key=len, reverse=True):
+        if len(part) >= LEAST_HIDDEN:
+            text = text.replace(part, HIDDEN)
+    return text
