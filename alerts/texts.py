@@ -36,6 +36,33 @@ ERRORS = {
     ),
     "mail_later": _("The mail server asked to try again later (SMTP %(status)s)."),
     "mail_server": _("The console's mail server does not take mail: ask an administrator."),
+    "answer_unknown": _(
+        "The receiver gave an answer that this kind of channel does not give: check that the address is one "
+        "of this kind."
+    ),
+    "receiver_address": _(
+        "The receiver does not know this address, or not any more: copy the address of the robot anew. It "
+        "said: %(message)s (%(number)s)"
+    ),
+    "receiver_secret": _(
+        "The receiver does not accept the signature: enter the secret that the robot shows. It said: "
+        "%(message)s (%(number)s)"
+    ),
+    "receiver_keyword": _(
+        "The robot only takes messages with one of its keywords: add Trainyard to them, which every message "
+        "has. It said: %(message)s (%(number)s)"
+    ),
+    "receiver_network": _(
+        "The robot does not take messages from the console's address: add it to those that it allows. It "
+        "said: %(message)s (%(number)s)"
+    ),
+    "receiver_busy": _("The receiver takes no more messages for now. It said: %(message)s (%(number)s)"),
+    "receiver_error": _("The receiver refused the message. It said: %(message)s (%(number)s)"),
+    "apprise_form": _("Apprise knows no such address."),
+    "apprise_local": _(
+        "The console does not use Apprise for what reads files or shows something on its own machine."
+    ),
+    "apprise_failed": _("Apprise could not deliver it, and does not tell why: check the address."),
     "channel_deleted": _("The channel was deleted."),
     "not_a_member": _("The channel's owner does not belong to this team any more."),
     "internal": _("The console failed to send it; administrators find the cause in the log of the worker."),

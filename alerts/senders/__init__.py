@@ -13,7 +13,7 @@ from django.conf import settings
 from alerts.message import Told
 from alerts.models import Channel, Notice
 from alerts.rules import Kind
-from alerts.senders import mail, webhook
+from alerts.senders import by_apprise, dingtalk, feishu, mail, slack, teams, webhook, wecom
 from alerts.senders.addresses import Wrong, addresses_of, place_of
 from alerts.senders.outcomes import Later, Outcome, Refused, Sent
 from alerts.senders.parcel import Parcel, cleaned
@@ -21,13 +21,26 @@ from teams import vault
 
 __all__ = ["Later", "Outcome", "Refused", "Sent", "kinds_offered", "send", "target_check"]
 
-_SENDERS = {Kind.WEBHOOK: webhook.send, Kind.EMAIL: mail.send}
+_SENDERS = {
+    Kind.EMAIL: mail.send,
+    Kind.WEBHOOK: webhook.send,
+    Kind.FEISHU: feishu.send,
+    Kind.DINGTALK: dingtalk.send,
+    Kind.WECOM: wecom.send,
+    Kind.SLACK: slack.send,
+    Kind.TEAMS: teams.send,
+    Kind.APPRISE: by_apprise.send,
+}
 _LEAST_SECRET = re.compile(r"[\w.~+-]{12,}")
 
 
 def kinds_offered() -> tuple[Kind, ...]:
     """Those that this console can send by."""
-    return tuple(kind for kind in Kind if kind in _SENDERS and (kind != Kind.EMAIL or mail.configured()))
+    off = {
+        *([] if mail.configured() else [Kind.EMAIL]),
+        *([] if settings.ALERT_APPRISE else [Kind.APPRISE]),
+    }
+    return tuple(kind for kind in Kind if kind not in off)
 
 
 def target_check(kind: str, target: str) -> Refused | None:
@@ -37,6 +50,9 @@ def target_check(kind: str, target: str) -> Refused | None:
     if kind == Kind.EMAIL:
         wrong = mail.address_error(target)
         return Refused(wrong) if wrong else None
+    if kind == Kind.APPRISE:
+        place_wrong = by_apprise.place_error(target, settings.ALERT_SECONDS)
+        return Refused("address_unknown") if isinstance(place_wrong, Later) else place_wrong
     try:
         place = place_of(target)
         addresses_of(place.host, place.port, settings.ALERT_SECONDS)
@@ -49,22 +65,16 @@ def target_check(kind: str, target: str) -> Refused | None:
 
 def send(channel: Channel, notice: Notice, told: Told) -> Outcome:
     """In the language that is active, which is the one that `told` is in; outside of any transaction."""
-    if channel.kind not in _SENDERS:
+    if channel.kind == Kind.APPRISE and not settings.ALERT_APPRISE:
         return Refused("kind_off")
     try:
         target = vault.decrypt(channel.target)
         secret = vault.decrypt(channel.secret) if channel.secret else ""
     except vault.InvalidToken:
         return Refused("unreadable")
-    parcel = Parcel(
-        target=target,
-        secret=secret,
-        notice=notice,
-        told=cleaned(told),
-        link=settings.CONSOLE_URL + told.path,
-        key=f"{notice.pk}-{channel.pk}-{int(notice.at.timestamp())}",
-    )
-    outcome = _SENDERS[Kind(channel.kind)](parcel)
+    key = f"{notice.pk}-{channel.pk}-{int(notice.at.timestamp())}"
+    link = settings.CONSOLE_URL + told.path
+    outcome = _SENDERS[Kind(channel.kind)](Parcel(target, secret, notice, cleaned(told), link, key))
     return outcome if isinstance(outcome, Sent) else _scrubbed(outcome, target, secret)
 
 

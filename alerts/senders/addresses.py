@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from queue import Empty, SimpleQueue
-from socket import SOCK_STREAM, gaierror, getaddrinfo
+from socket import SOCK_STREAM, getaddrinfo
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
+
+from alerts.senders.patience import within
 
 PORTS = {"http": 80, "https": 443}
 MOST_CHARACTERS = 2000
@@ -89,21 +89,16 @@ def addresses_of(host: str, port: int, seconds: float) -> list[str]:
 
 
 def _resolved(host: str, port: int, seconds: float) -> list[str]:
-    """The resolver knows no time limit, so it is asked in a thread of its own."""
-    answers: SimpleQueue[list[str] | None] = SimpleQueue()
+    """The resolver knows no time limit."""
 
-    def ask() -> None:
+    def ask() -> list[str]:
         try:
             rows = getaddrinfo(host, port, type=SOCK_STREAM)
-            answers.put(list(dict.fromkeys(str(row[4][0]) for row in rows)))
-        except (gaierror, OSError, UnicodeError):
-            answers.put(None)
+        except (OSError, UnicodeError):
+            return []
+        return list(dict.fromkeys(str(row[4][0]) for row in rows))
 
-    threading.Thread(target=ask, name="resolve", daemon=True).start()
-    try:
-        found = answers.get(timeout=max(seconds, 0))
-    except Empty:
-        raise TimeoutError from None
+    found = within(seconds, ask)
     if not found:
         raise Wrong("address_unknown")
     return found

@@ -36,7 +36,7 @@ def cleaned(told: Told) -> Told:
     """Without signs that are none, and with line breaks only where lines are: a name that brings its own
     cannot pass for another fact."""
     return Told(
-        title=_line(told.title),
+        title=_line(told.title) or "Trainyard",
         text=_text(told.text),
         facts=tuple((_line(label), _line(value)) for label, value in told.facts),
         path=told.path,

@@ -1,0 +1,104 @@
+"""Services that only the library Apprise knows, where an administrator allows it.
+
+Apprise connects by itself: hosts in an address are checked before, but not held to at the connection, and why
+a service took nothing is not told.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+from apprise import Apprise, AppriseAsset, NotifyFormat
+from django.conf import settings
+
+from alerts.message import Told
+from alerts.senders.addresses import Wrong, addresses_of
+from alerts.senders.client import Deadline
+from alerts.senders.outcomes import Later, Outcome, Refused, Sent
+from alerts.senders.parcel import Parcel, fitted, log_text
+from alerts.senders.patience import within
+from alerts.senders.robots import link_line, paragraphs
+
+MOST_CHARACTERS = 30_000  # where Apprise knows no bound of the service
+
+# What reads files or shows something on the console's own machine, and what changes how Apprise goes about.
+_LOCAL = frozenset(
+    ("blink1", "dbus", "fcm", "glib", "gnome", "kde", "macosx", "qt", "syslog", "vapid", "windows")
+)
+_WORDS = frozenset(("attach", "keyfile", "pgp", "pgpkey", "redirect", "subfile", "template", "wait", "retry"))
+
+
+def place_error(target: str, seconds: float) -> Refused | Later | None:
+    """Why nothing is sent there."""
+    service = _service(target)
+    if service is None:
+        return Refused("apprise_form")
+    scheme, query = target.partition("://")[0].strip().lower(), target.partition("?")[2]
+    asked = {name.lower().strip(" +-:") for name, _value in parse_qsl(query, keep_blank_values=True)}
+    if scheme in _LOCAL or asked & _WORDS:
+        return Refused("apprise_local")
+    deadline = Deadline(seconds)
+    try:
+        for host in _hosts(service):
+            addresses_of(host, int(getattr(service, "port", None) or 443), deadline.left())
+    except Wrong as wrong:
+        return Later(wrong.code) if wrong.code == "address_unknown" else Refused(wrong.code)
+    except TimeoutError:
+        return Later("timeout", {"seconds": seconds})
+    return None
+
+
+def send(parcel: Parcel) -> Outcome:
+    deadline = Deadline(settings.ALERT_SECONDS)
+    wrong = place_error(parcel.target, deadline.left())
+    if wrong is not None:
+        return wrong
+    try:
+        return within(deadline.left(), lambda: _notified(parcel))
+    except TimeoutError:
+        return Later("timeout", {"seconds": deadline.seconds})
+
+
+def _notified(parcel: Parcel) -> Outcome:
+    service = _service(parcel.target)
+    if service is None:
+        return Refused("apprise_form")
+    told = fitted(parcel.told, lambda t: len(_text(parcel, t)), service.body_maxlen or MOST_CHARACTERS)
+    apprise = Apprise(asset=service.asset)
+    apprise.add(service)
+    try:
+        taken = apprise.notify(
+            body=_text(parcel, told), title=told.title, body_format=NotifyFormat.TEXT, interpret_escapes=False
+        )
+    except Exception:  # whatever a plugin does, the delivery has an end
+        return Later("apprise_failed")
+    return Sent() if taken else Later("apprise_failed")
+
+
+def _text(parcel: Parcel, told: Told) -> str:
+    parts = [*paragraphs(told), link_line(parcel), log_text(told)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _service(target: str) -> Any:
+    """None if Apprise knows no such address."""
+    asset = AppriseAsset(
+        app_id="Trainyard",
+        app_desc="Trainyard",
+        app_url=settings.CONSOLE_URL,
+        http_redirects=False,
+        async_mode=False,
+        storage_mode="memory",
+        service_timeout=settings.ALERT_SECONDS,
+        allow_templates=False,
+        pem_autogen=False,
+        pgp_autogen=False,
+    )
+    return Apprise.instantiate(target, asset=asset, suppress_exceptions=True)
+
+
+def _hosts(service: Any) -> list[str]:
+    """Those that the address names. Of most services it names none: they have hosts of their own."""
+    named = [service.host] if "host" in service.template_tokens else []
+    return [host for host in (*named, getattr(service, "smtp_host", None)) if host]
