@@ -12,6 +12,7 @@ from jobs.api.rerun import JobRerun
 from pools import api as pools
 from runs import api as runs
 from runs import converters as runs_converters  # noqa: F401  # <pathcheck:key>
+from runs import kept_api as kept
 from runs import stack_api as stacks
 from runs.path_check import api as path_check
 from storage import api as storage
@@ -42,6 +43,13 @@ urlpatterns = [
         runs.WorkerLogDownload.as_view(),
         name="api-worker-log-download",
     ),
+    path("jobs/<job:key>/workers/<int:rank>/files/", kept.WorkerFiles.as_view(), name="api-worker-files"),
+    path(
+        "jobs/<job:key>/workers/<int:rank>/files/download/",
+        kept.WorkerFileDownload.as_view(),
+        name="api-worker-file-download",
+    ),
+    path("jobs/<job:key>/remove-files/", kept.FilesRemove.as_view(), name="api-job-remove-files"),
     path("jobs/<job:key>/stacks/", stacks.StackList.as_view(), name="api-job-stacks"),
     path("jobs/<job:key>/stacks/<int:pk>/", stacks.StackDetail.as_view(), name="api-job-stack"),
     path("jobs/<job:key>/clone/", jobs.JobClone.as_view(), name="api-job-clone"),

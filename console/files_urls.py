@@ -13,4 +13,5 @@ handler500 = files_views.server_error
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("logs/<str:token>", download_views.log_bytes, name="log-bytes"),
+    path("files/<str:token>", download_views.file_bytes, name="file-bytes"),
 ]

@@ -246,6 +246,7 @@ CELERY_BEAT_SCHEDULE = {
         ("engine", "runs.tasks.engine_tick", "engine", TICK_SECONDS),
         ("path-checks", "runs.tasks.engine_path_checks", "engine", TICK_SECONDS),
         ("stacks", "runs.tasks.engine_stacks", "engine", TICK_SECONDS),
+        ("kept-files", "runs.tasks.engine_kept_files", "engine", TICK_SECONDS),
         ("deliveries", "alerts.tasks.slow_deliver", "slow", TICK_SECONDS),
         ("upkeep", "runs.tasks.slow_upkeep", "slow", UPKEEP_SECONDS),
     ]

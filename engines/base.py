@@ -80,6 +80,7 @@ class Launch:
     disk_bytes: int = 50 * 2**30
     log_bytes: int = 2 * 2**30
     check: Check | None = None  # with one, no command runs before `Engine.release`
+    keep: bool = False  # what the Workers wrote on their own disk stays until `Engine.drop`
 
 
 class Phase(StrEnum):
@@ -222,6 +223,50 @@ class Protection:
         return self.mode == "bubblewrap"
 
 
+class EntryKind(StrEnum):
+    """What lies in a folder. A link is never followed."""
+
+    FOLDER = "folder"
+    FILE = "file"
+    LINK = "link"
+    OTHER = "other"  # a pipe, a socket: nothing that can be read
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEntry:
+    """Something that a Worker has written. Names are bytes, as the file system has them."""
+
+    name: bytes
+    kind: EntryKind
+    size: int
+    modified_at: float
+    target: bytes = b""  # where a link leads to
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFolder:
+    """Entries of a folder, folders first and then by name; `total` counts all of them, but for `more`: there
+    are more than are looked at."""
+
+    entries: tuple[KeptEntry, ...]
+    total: int
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBytes:
+    """Bytes of a file from `offset` on; `size` is that of the whole file."""
+
+    data: bytes
+    offset: int
+    size: int
+    modified_at: float
+
+
+class NotKept(Exception):
+    """Nothing is kept at this path, or it is another kind of thing, or its own permissions close it."""
+
+
 class EngineError(Exception):
     """The engine cannot do what was asked now; the caller may try again later."""
 
@@ -270,6 +315,21 @@ class Engine(Protocol):
 
     def forget(self, key: AttemptKey) -> None:
         """Delete what is kept of an attempt that has ended, its logs included."""
+        ...
+
+    def kept_folder(self, key: AttemptKey, rank: int, path: bytes, first: int, limit: int) -> KeptFolder:
+        """What an ended Worker wrote in a folder of its own disk, mounts and system aside: `limit` entries
+        from number `first` on. `path` is as in the Worker; links are not followed. NotKept if there is none.
+        """
+        ...
+
+    def kept_bytes(self, key: AttemptKey, rank: int, path: bytes, offset: int, limit: int) -> KeptBytes:
+        """At most `limit` bytes from byte `offset` of such a file. NotKept if there is none."""
+        ...
+
+    def drop(self, key: AttemptKey) -> bool:
+        """Delete what an ended attempt was to keep; its logs stay. Unreadable at once; False if some of it
+        still lies on the disk after about a second: call again. EngineError while a Worker of it lives."""
         ...
 
     def port_is_free(self, port: int) -> bool:

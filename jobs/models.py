@@ -244,11 +244,18 @@ class Attempt(models.Model):
     # Why the platform ends it, though the job did nothing: {"reason": …, "nodes": [ids]}, and since when.
     fault = models.JSONField(_("platform fault"), null=True)
     fault_at = models.DateTimeField(_("platform fault at"), null=True)
+    # The engine was asked to keep what the Workers write on their own disk, and has not dropped it yet. After
+    # a failure it can be read until `kept_until`; where that is null, it is dropped once the attempt ended.
+    files_held = models.BooleanField(_("files are held"), default=False, db_default=False)
+    kept_until = models.DateTimeField(_("files kept until"), null=True)
 
     class Meta:
         verbose_name = _("attempt")
         verbose_name_plural = _("attempts")
         ordering = ["job", "number"]
+        indexes = [  # for what drops the files, which is asked each second
+            models.Index(fields=["id"], condition=Q(files_held=True), name="attempt_files_held")
+        ]
         constraints = [
             models.UniqueConstraint(fields=["job", "number"], name="attempt_once"),
             models.UniqueConstraint(fields=["port"], condition=Q(ended_at=None), name="port_once"),

@@ -20,6 +20,7 @@ SHOWN = {
     **{f"shown_{name}": f"request__{name}" for name in ("max_runtime_minutes", "max_queue_minutes")},
     "shown_start_policy": "request__start_policy",
     "shown_env_check": "request__env_check",
+    "shown_keep_after_failure_minutes": "request__keep_after_failure_minutes",
 }
 
 

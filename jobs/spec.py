@@ -70,6 +70,7 @@ class JobSpec:
     max_queue_minutes: int | None = None
     start_policy: str = "queue"
     stop_grace_seconds: int = 30
+    keep_after_failure_minutes: int = 0
 
     @property
     def custom(self) -> bool:

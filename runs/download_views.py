@@ -9,13 +9,15 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from engines.base import EngineError
+from engines.base import EngineError, NotKept
 from jobs.models import Job, Worker
-from runs.downloads import AddressExpired, AddressUnknown, log_address, log_open
+from runs.downloads import AddressExpired, AddressUnknown, file_open, log_address, log_open
+from runs.kept import NeverKept, NoLongerKept
 from runs.ranges import bytes_answer
 from teams.pages import fresh, plain_id
 
 PLAIN = "text/plain; charset=utf-8"
+BYTES = "application/octet-stream"  # whatever it is: nothing of a job's is ever run as ours
 
 
 @login_required
@@ -51,3 +53,20 @@ def log_bytes(request: HttpRequest, token: str) -> HttpResponseBase:
         return HttpResponse(text, status=403, content_type=PLAIN)
     except EngineError:
         return HttpResponse(_("The log cannot be read now; try again."), status=503, content_type=PLAIN)
+
+
+@require_safe
+def file_bytes(request: HttpRequest, token: str) -> HttpResponseBase:
+    """A file of a failed run, likewise."""
+    try:
+        return bytes_answer(request, file_open(token=token), BYTES)
+    except (AddressUnknown, NeverKept, NotKept) as error:
+        raise Http404 from error
+    except NoLongerKept:
+        text = _("The files of this run are no longer kept.")
+        return HttpResponse(text, status=410, content_type=PLAIN)
+    except AddressExpired:
+        text = _("This address has expired. Go back to the files and download it from there again.")
+        return HttpResponse(text, status=403, content_type=PLAIN)
+    except EngineError:
+        return HttpResponse(_("The file cannot be read now; try again."), status=503, content_type=PLAIN)

@@ -84,7 +84,7 @@ def end_alike(sights: Iterable[Sight]) -> set[int]:
 
 def plain_ends(sights: Iterable[Sight]) -> Iterator[Ended]:
     """Of what was seen, the jobs for which nothing else is due: no restart, no stop, nothing of their
-    deployment left to tell."""
+    deployment left to tell, no files to keep."""
     for sight in sights:
         job, attempt, looks = sight.job, sight.attempt, sight.looks
         if job.state != State.RUNNING or job.max_restarts or job.stop_requested_at is not None:
@@ -95,6 +95,8 @@ def plain_ends(sights: Iterable[Sight]) -> Iterator[Ended]:
             continue
         verdict = sight.verdict
         code = None if verdict.reason is None else verdict.reason.code
+        if verdict.end == State.FAILED and attempt.files_held:
+            continue
         if verdict.end in (State.SUCCEEDED, State.FAILED) and code in PLAIN_REASONS:
             yield Ended(job, attempt, sight.workers, looks, verdict)
 

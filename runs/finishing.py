@@ -17,6 +17,7 @@ from jobs.states import State
 from pools.services import pool_lock
 from runs.checked import moved_elsewhere
 from runs.deployment import record_broken
+from runs.kept import files_keep
 from runs.stages import Broken, Deployment, step_of
 from runs.verdict import Verdict, restart_pause
 
@@ -42,6 +43,8 @@ def finish(job: Job, attempt: Attempt, verdict: Verdict) -> None:
             record_broken(attempt, Broken(step, timezone.now().timestamp(), verdict.reason))
         if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor, **told):
             Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
+            if verdict.end == State.FAILED:
+                files_keep(job=job, attempt=attempt)
 
 
 def _as_judged(job: Job, attempt: Attempt) -> bool:

@@ -29,7 +29,11 @@ def launch(job: Job, attempt: Attempt, workers: Sequence[Worker], engine: Engine
     vault.InvalidToken if a private value cannot be read.
     """
     port = port_settle(attempt, engine)
-    engine.start(launch_of(job, workers, port, _private(job)))
+    told = launch_of(job, workers, port, _private(job))
+    if told.keep and not attempt.files_held:
+        Attempt.objects.filter(pk=attempt.pk).update(files_held=True)  # first: what is kept must be known
+        attempt.files_held = True
+    engine.start(told)
 
 
 def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: dict[str, str]) -> Launch:
@@ -60,6 +64,7 @@ def launch_of(job: Job, workers: Sequence[Worker], port: int | None, private: di
         private=private,
         page={v.name: v.value or "" for v in spec.env if not v.private},
         stop_grace_s=spec.stop_grace_seconds,
+        keep=bool(spec.keep_after_failure_minutes),
         check=check_of(asked_of(job, workers[0], len(workers)), port) if job.env_check else None,
     )
 

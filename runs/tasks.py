@@ -4,6 +4,7 @@ from celery import shared_task
 
 from runs import upkeep
 from runs.capturing import take_due
+from runs.dropping import drop_due
 from runs.late import engine_looked
 from runs.path_check import attending
 from runs.watching import attend
@@ -28,6 +29,11 @@ def engine_path_check(pk: int) -> None:
 @shared_task(name="runs.tasks.engine_path_checks")
 def engine_path_checks() -> None:
     attending.attend()
+
+
+@shared_task(name="runs.tasks.engine_kept_files")
+def engine_kept_files() -> None:
+    drop_due()
 
 
 @shared_task(name="runs.tasks.engine_stacks")

@@ -79,7 +79,7 @@ def _plan_of(plan: Plan, check: Check) -> Plan:
 
 
 def _run(plan: Plan, seconds: float, rank_path: str, maker: ModuleType) -> Said:
-    layer = os.path.join(rank_path, layout.SCRATCH + os.urandom(4).hex())
+    layer = scratch.new_layer(rank_path, of_check=True)
     try:
         scratch.prepare(layer, plan)
         group = cgroups.make(plan.house.groups, plan.name, plan.memory_bytes, plan.cpus)

@@ -22,6 +22,8 @@ from engines.base import (
     Check,
     EngineError,
     Fault,
+    KeptBytes,
+    KeptFolder,
     Launch,
     LogChunk,
     Phase,
@@ -34,6 +36,7 @@ from engines.local import (
     cgroups,
     durable,
     guards,
+    kept,
     launcher,
     layout,
     lock,
@@ -51,6 +54,7 @@ from engines.local.sandbox import Choice
 
 _TIDY_S = 5.0
 _STACKS_S = 9.0
+_DROP_S = 1.0
 _AT_ONCE = 4  # supervisors started side by side
 
 
@@ -107,6 +111,8 @@ class LocalEngine:
         try:
             for path in waiting:
                 layout.make_private_dirs(self._root, path)
+            if launch.keep:
+                durable.write_synced(os.path.join(attempt, layout.KEEP), b"")
             durable.write_json(os.path.join(attempt, layout.LAUNCH), document)
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 list(pool.map(lambda path: launcher.launch_supervisor(path, launch.private), waiting))
@@ -162,6 +168,23 @@ class LocalEngine:
         with contextlib.suppress(OSError):  # other attempts of the job are kept
             os.rmdir(os.path.dirname(attempt))
 
+    def drop(self, key: AttemptKey) -> bool:
+        """See `Engine.drop`; from the mark's removal on, a layer goes with its Worker, whoever ends it."""
+        attempt = self._attempt_dir(key)
+        until = time.monotonic() + _DROP_S
+        try:
+            if layout.obstacle(self._root, attempt) or not os.path.isdir(attempt):
+                return True
+            paths = [path for path in layout.rank_paths(attempt) if not layout.obstacle(self._root, path)]
+            for path in paths:
+                self._wait_for_end(key, path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(os.path.join(attempt, layout.KEEP))
+            doomed = [layer for path in paths for layer in scratch.hide_layers(path)]
+            return all(scratch.remove(layer, max(0.0, until - time.monotonic())) for layer in doomed)
+        except OSError as error:
+            raise EngineError(f"cannot drop what {key} kept: {error}") from error
+
     # -- looking ---------------------------------------------------------------------------------
 
     def look(self, keys: Iterable[AttemptKey]) -> dict[AttemptKey, tuple[WorkerLook, ...]]:
@@ -186,6 +209,16 @@ class LocalEngine:
             raise EngineError(f"cannot read the log of {key}/{rank}: {error}") from error
         data, start, size = found or (b"", 0, 0)
         return LogChunk(data, start, size, ended, cut)
+
+    def kept_folder(self, key: AttemptKey, rank: int, path: bytes, first: int, limit: int) -> KeptFolder:
+        """See `Engine.kept_folder`."""
+        with kept.opened(self._root, self._worker_parts(key, rank), path) as place:
+            return kept.read_folder(place, first, limit)
+
+    def kept_bytes(self, key: AttemptKey, rank: int, path: bytes, offset: int, limit: int) -> KeptBytes:
+        """See `Engine.kept_bytes`."""
+        with kept.opened(self._root, self._worker_parts(key, rank), path) as place:
+            return kept.read_bytes(place, offset, limit)
 
     def stacks(self, key: AttemptKey, rank: int | None = None) -> tuple[WorkerStacks, ...]:
         """See `Engine.stacks`: one process after the other, for as long as there is time."""
@@ -243,6 +276,14 @@ class LocalEngine:
             return layout.attempt_dir(self._root, key.job, key.attempt)
         except ValueError as error:
             raise EngineError(str(error)) from error
+
+    def _worker_parts(self, key: AttemptKey, rank: int) -> tuple[str, str, str]:
+        """The names on the way from the root to the Worker's directory."""
+        try:
+            layout.rank_dir(self._attempt_dir(key), rank)
+        except ValueError as error:
+            raise EngineError(str(error)) from error
+        return key.job, str(key.attempt), str(rank)
 
     def _document(self, launch: Launch) -> dict[str, Any]:
         """The launch document: everything but the private values."""

@@ -1,8 +1,8 @@
 """The process between supervisor and sandbox, forked from the supervisor.
 
 It starts the box, tells how the box ended, and outlives a killed supervisor just long enough to end
-the whole tree and remove its scratch layer. If the keeper is killed instead, its box dies with it and
-the supervisor adopts what is left.
+the whole tree and remove its scratch layer, unless that stays. If the keeper is killed instead, its box
+dies with it and the supervisor adopts what is left.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ def _keep(box: Box, scratch: str, child_fds: dict[int, int], life: int, status: 
         _wait_for_end(child, life, status)
     finally:
         tree.kill_all()
-        with contextlib.suppress(OSError):
-            layers.remove(scratch)
+        if not layers.stays(scratch):
+            with contextlib.suppress(OSError):
+                layers.remove(scratch)
         litter.sweep(box.litter, [child])
         if box.group:
             cgroups.remove(box.group)

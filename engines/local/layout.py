@@ -2,6 +2,7 @@
 
 <attempt>/launch.json   what to run, without private values
 <attempt>/release       the checks are passed, the commands may run
+<attempt>/keep          the layers of Workers whose command ran stay when they end, until it is gone
 <attempt>/stop          the tombstone: {"at", "grace_s"}; with it nothing starts any more
 <rank>/lock             held exactly while the Worker's supervisor lives
 <rank>/step             the deploy steps that were begun, each with when
@@ -10,8 +11,8 @@
 <rank>/log, log.index   the output, and (offset, time) pairs
 <rank>/cut              how many bytes of output were thrown away
 <rank>/busy             empty; changed last when the Worker's processes were seen busy
-<rank>/exit.json        how it ended; written when no process and no scratch layer is left
-<rank>/scratch.*        the throw-away layer
+<rank>/exit.json        how it ended; written when no process is left, and no layer but one that is kept
+<rank>/scratch.*        the throw-away layer; of the command `scratch.<8 digits>`
 
 Directly below the root lie also `protection.json` (what the last trial of the sandbox gave), `.links` (the
 register of mount links) and `.forgotten-*` (being deleted).
@@ -31,6 +32,7 @@ from engines.local.durable import raise_if_scarce
 LAUNCH = "launch.json"
 STOP = "stop"
 RELEASE = "release"
+KEEP = "keep"
 CHECK = "check.json"
 LOCK = "lock"
 STEP = "step"

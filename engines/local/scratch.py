@@ -1,7 +1,8 @@
 """The throw-away layer: a directory on disk that is the Worker's `/`, or its home where there is no sandbox.
 
-It lies below the Worker's directory and is gone when the Worker has ended. The size limit is watched,
-not enforced by the system: `measure` sums the layer bit by bit while the supervisor has nothing to do.
+It lies below the Worker's directory and is gone when the Worker has ended, unless it is kept (`stays`). The
+size limit is watched, not enforced by the system: `measure` sums the layer bit by bit while the supervisor
+has nothing to do.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import errno
 import math
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -33,6 +35,7 @@ _DIRS = (
     "sys",
 )
 _GONE = ".gone"  # the end of a hidden layer's name
+_OF_COMMAND = re.compile(re.escape(layout.SCRATCH) + "[0-9a-f]{8}")
 _SLICE = 2000  # directory entries looked at in one step
 
 
@@ -183,12 +186,29 @@ def _remove_entry(top: int, name: str, until: float) -> bool:
     return True
 
 
+def new_layer(rank_path: str, of_check: bool = False) -> str:
+    """A path for the layer of a command, or of the check before it; nothing is there yet."""
+    return os.path.join(rank_path, layout.SCRATCH + ("check." if of_check else "") + os.urandom(4).hex())
+
+
+def is_of_command(name: str) -> bool:
+    """Whether a file of a Worker's directory is the layer of its command, and not hidden."""
+    return _OF_COMMAND.fullmatch(name) is not None
+
+
+def stays(path: str) -> bool:
+    """Whether the layer is kept when its Worker ends: that is asked for, and the command ran in it."""
+    rank_path, name = os.path.split(path)
+    asked = os.path.lexists(os.path.join(os.path.dirname(rank_path), layout.KEEP))
+    return is_of_command(name) and asked and os.path.lexists(os.path.join(rank_path, layout.STARTED))
+
+
 def hide_layers(rank_path: str) -> list[str]:
-    """Rename every layer of a Worker; the paths that are to be removed."""
+    """Rename every layer of a Worker that does not stay; the paths that are to be removed."""
     doomed = []
     for name in os.listdir(rank_path):
         path = os.path.join(rank_path, name)
-        if name.startswith(layout.SCRATCH):
+        if name.startswith(layout.SCRATCH) and not stays(path):
             if not name.endswith(_GONE):
                 with contextlib.suppress(OSError):
                     os.rename(path, path + _GONE)

@@ -94,7 +94,7 @@ def _run(plan: Plan, private: dict[str, str], rank_path: str, box_maker: ModuleT
     tree.adopt_orphans()
     steps.clear(rank_path)
     scratch.remove_layers(rank_path)  # of a supervisor that was killed before the command ran
-    layer = os.path.join(rank_path, layout.SCRATCH + os.urandom(4).hex())
+    layer = scratch.new_layer(rank_path)
     held: tuple[int, ...] = ()
     try:
         box = _prepare(plan, private, (rank_path, layer), box_maker)
@@ -166,7 +166,8 @@ def _for_want_of_memory(end: End, plan: Plan, memory: cgroups.OomMeter) -> End:
 
 
 def _write_end(rank_path: str, end: End, cut: int) -> None:
-    """The layer goes first. What cannot be deleted soon is only out of sight when the end is told."""
+    """The layer goes first, unless it stays. What cannot be deleted soon is only out of sight when the end is
+    told."""
     doomed = scratch.hide_layers(rank_path)
     for path in doomed:
         with contextlib.suppress(OSError):

@@ -26,6 +26,7 @@ NOTED = (  # the fields that have a place for notes beside them
     *("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "hang_action"),
     *("command", "env_text", "env", "public_data", "mounts", "name", "description", "tags"),
     *("priority", "start_policy", "max_queue_minutes", "max_runtime_minutes", "stop_grace_seconds"),
+    "keep_after_failure_minutes",
 )
 
 POOL_WENT = ("pool_gone", "pool_retired")

@@ -77,6 +77,9 @@ class JobForm(forms.Form):
     max_queue_minutes = whole(gettext_lazy("Maximum waiting time (min)"), 1, limits.MOST_MINUTES)
     start_policy = choice(gettext_lazy("If it cannot start at once"), START_POLICY_LABELS.items())
     stop_grace_seconds = whole(gettext_lazy("Grace time when stopped (s)"), 0, limits.MOST_GRACE_SECONDS)
+    keep_after_failure_minutes = whole(
+        gettext_lazy("Keep files after a failure (min)"), 0, limits.MOST_KEPT_MINUTES
+    )
     token = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     origin = forms.CharField(required=False, max_length=19, widget=forms.HiddenInput)
     replaces = forms.CharField(required=False, max_length=1, widget=forms.HiddenInput)
@@ -220,6 +223,7 @@ class JobForm(forms.Form):
             max_queue_minutes=values.get("max_queue_minutes"),
             start_policy=values.get("start_policy") or "queue",
             stop_grace_seconds=30 if grace is None else grace,
+            keep_after_failure_minutes=values.get("keep_after_failure_minutes") or 0,
         )
 
     def _tolerance(self) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def _advanced(spec: JobSpec) -> str:
         _("not created if it would wait") if spec.start_policy == "now" else "",
         _("waits %(n)s min at most") % {"n": spec.max_queue_minutes} if spec.max_queue_minutes else "",
         _("runs %(n)s min at most") % {"n": spec.max_runtime_minutes} if spec.max_runtime_minutes else "",
+        _("files kept %(n)s min") % {"n": kept} if (kept := spec.keep_after_failure_minutes) else "",
     )
 
 

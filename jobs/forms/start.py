@@ -124,6 +124,7 @@ def _new(offer: Offer) -> Values:
         "hang_timeout_seconds": ["1800"],
         "start_policy": ["queue"],
         "stop_grace_seconds": ["30"],
+        "keep_after_failure_minutes": ["0"],
         "token": [str(uuid4())],
     }
 
@@ -160,6 +161,7 @@ def asked_values(spec: JobSpec) -> Values:
         "max_queue_minutes": [spec.max_queue_minutes or ""],
         "start_policy": [spec.start_policy],
         "stop_grace_seconds": [str(spec.stop_grace_seconds)],
+        "keep_after_failure_minutes": [str(spec.keep_after_failure_minutes)],
         "touched": [ALL_TOUCHED],
         **{name: ["on"] for name, on in switches.items() if on},
     }

@@ -11,6 +11,7 @@ from jobs.rules.limits import (
     LEAST_HANG_SECONDS,
     MOST_GRACE_SECONDS,
     MOST_HANG_SECONDS,
+    MOST_KEPT_MINUTES,
     MOST_MINUTES,
     MOST_RESTARTS,
     START_POLICIES,
@@ -40,6 +41,7 @@ def advanced(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
     yield from _within("max_runtime_minutes", spec.max_runtime_minutes, 1, MOST_MINUTES)
     yield from _within("max_queue_minutes", spec.max_queue_minutes, 1, MOST_MINUTES)
     yield from _within("stop_grace_seconds", spec.stop_grace_seconds, 0, MOST_GRACE_SECONDS)
+    yield from _within("keep_after_failure_minutes", spec.keep_after_failure_minutes, 0, MOST_KEPT_MINUTES)
 
 
 def _within(field: str, value: int | None, least: int, most: int) -> Iterator[Finding]:

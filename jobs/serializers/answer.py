@@ -177,6 +177,7 @@ LATER_NAMES = (
     "hang_detection",
     "hang_timeout_seconds",
     "start_policy",
+    "keep_after_failure_minutes",
 )
 LATER_FIELDS = {
     field.name: field.default for field in dataclasses.fields(JobSpec) if field.name in LATER_NAMES
@@ -222,11 +223,15 @@ class JobRowSerializer(serializers.Serializer[Job]):
     max_queue_minutes = serializers.IntegerField(source="shown_max_queue_minutes", allow_null=True)
     start_policy = serializers.ChoiceField(source="shown_start_policy", choices=START_POLICIES)
     stop_grace_seconds = serializers.IntegerField(source="shown_stop_grace_seconds")
+    keep_after_failure_minutes = serializers.IntegerField(source="shown_keep_after_failure_minutes")
     attempt = serializers.IntegerField(help_text="0 while it was never placed.")
     restarts = serializers.IntegerField(help_text="After failures and hangs, by the platform.")
     platform_restarts = serializers.IntegerField(help_text="After lost or drained nodes; of no budget.")
     exit_code = serializers.IntegerField(allow_null=True)
     first_failure = serializers.SerializerMethodField()
+    kept_until = serializers.SerializerMethodField(
+        help_text="Until when the files of the failed run can be read; null: none were kept."
+    )
     origin = serializers.SerializerMethodField()
     stop_requested_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -253,6 +258,12 @@ class JobRowSerializer(serializers.Serializer[Job]):
     def get_first_failure(self, job: Job) -> dict[str, Any] | None:
         current = (a.first_failure for a in job.attempts.all() if a.number == job.attempt)
         return next(current, None)
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_kept_until(self, job: Job) -> str | None:
+        current = (a.kept_until for a in job.attempts.all() if a.number == job.attempt)
+        until = next(current, None)
+        return None if until is None else serializers.DateTimeField().to_representation(until)
 
 
 class EnvVarSerializer(serializers.Serializer[Any]):

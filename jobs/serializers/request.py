@@ -105,6 +105,7 @@ class JobRequestSerializer(StrictSerializer):
     max_queue_minutes = _optional_number()
     start_policy = CodeField(codes=START_POLICIES, default="queue")
     stop_grace_seconds = StrictIntegerField(default=30)
+    keep_after_failure_minutes = StrictIntegerField(default=0)
 
     def job_spec(self) -> JobSpec:
         """The request as the rest of the console knows it."""

@@ -79,6 +79,7 @@ EVENTS = {
     "hang": gettext_lazy("hangs: no output for %(seconds)s s; %(does)s"),
     "hang_idle": gettext_lazy("hangs: no output for %(seconds)s s, and idle for %(idle)s s; %(does)s"),
     "stop_requested": gettext_lazy("stop requested"),
+    "files_removed": gettext_lazy("files of the failed run removed"),
     "start_delayed": gettext_lazy("the start is delayed"),
     "env_check_failed": gettext_lazy(
         "environment check failed on node %(node)s (Worker %(rank)s), at %(item)s: %(what)s"

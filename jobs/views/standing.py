@@ -53,6 +53,7 @@ def standing(job: Any, user: User) -> dict[str, Any]:
     life = _life(job, attempts)
     reason = reason_text(job.reason["code"], job.reason["data"]) if job.reason else ""
     failed = job.state == State.FAILED
+    kept_until = _kept_until(attempts, now)
     may = not job.finished and not job.stopping and may_stop(user=user, job=job)
     return {
         "job": job,
@@ -72,8 +73,16 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "may_stop": may,
         "asks_instead": bool(may and waiting and waiting[1]),
         "attempt": attempts[-1] if attempts else None,
+        "kept_until": kept_until,
+        "may_remove": bool(kept_until) and may_stop(user=user, job=job),
         "trial_minutes": MOST_MINUTES,
     }
+
+
+def _kept_until(attempts: Sequence[Attempt], now: datetime) -> datetime | None:
+    """Until when the files of the failed run can be read; None if there are none any more."""
+    until = attempts[-1].kept_until if attempts else None
+    return until if until and until > now else None
 
 
 def _in_trouble(job: Job) -> bool:

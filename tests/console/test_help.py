@@ -26,7 +26,7 @@ PROMISED = {
     "environment": "image image-missing framework injected",
     "command": "start-command env private preview exit-code",
     "storage": "system-disk public-data mounts path-check",
-    "basics": "name create priority start-policy max-queue max-runtime stop-grace",
+    "basics": "name create priority start-policy max-queue max-runtime stop-grace keep-files",
     "tolerance": "auto-restart hang",
     "states": "states deploy-steps log events",
     "results": "",

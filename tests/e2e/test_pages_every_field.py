@@ -125,6 +125,7 @@ def fill_basics(page: Page) -> None:
     page.fill("#id_max_queue_minutes", "90")
     page.fill("#id_max_runtime_minutes", "600")
     page.fill("#id_stop_grace_seconds", "45")
+    page.fill("#id_keep_after_failure_minutes", "120")
 
 
 def created(page: Page) -> Job:
@@ -168,6 +169,7 @@ def body_of(world: World, **changed: Any) -> dict[str, Any]:
         "max_queue_minutes": 90,
         "start_policy": "now",
         "stop_grace_seconds": 45,
+        "keep_after_failure_minutes": 120,
     } | changed
 
 

@@ -14,6 +14,14 @@ STUCK = (
 )
 
 
+LEAVES = """\
+mkdir -p cache/shards; seq 1 20000 > cache/losses.txt; echo '{"lr": 0.1}' > config.json
+head -c 3000000 /dev/zero > cache/shards/0.bin
+ln -s /infini-data/weights latest; echo trace > /tmp/trace.txt; echo x > $'caf\\xe9.txt'
+echo "loading data"; echo "Traceback: no such file" >&2; exit 3
+"""
+
+
 class Tour:
     """Jobs in every state on a furnished console, and where each page is."""
 
@@ -45,9 +53,7 @@ class Tour:
         )
         console.wait_state(self.unfit, "failed")  # needs room on two sets of nodes
         self.succeeded = console.submit(**digits, name="digits-01")
-        self.failed = console.submit(
-            'echo "loading data"; echo "Traceback: no such file" >&2; exit 3', spec=one, name="broken-数据"
-        )
+        self.failed = console.submit(LEAVES, spec=one, name="broken-数据", keep_after_failure_minutes=1440)
         self.running = console.submit(LIVELY, spec=eight, name="llm-sft-v3", tags=["sft"], worker_count=2)
         self.many = console.submit("sleep 3000", spec=one, worker_count=12, name=LONG_NAME)
         self.stopped = console.submit("sleep 3000", spec=one, name="stopped-early")
@@ -86,6 +92,9 @@ class Tour:
             "job-priority": f"/jobs/{self.queued}/priority/",
             "log": f"/jobs/{self.running}/workers/0/log/",
             "stacks": f"/jobs/{self.stacked}/stacks/",
+            "files": f"/jobs/{self.failed}/workers/0/files/?path=workspace",
+            "file": f"/jobs/{self.failed}/workers/0/files/view/?path=workspace/cache/losses.txt",
+            "files-gone": f"/jobs/{self.failed}/remove-files/",
             "pools": "/pools/",
             "pool-cells": f"/pools/{pools['H20-研发']}/",
             "pool-tiles": f"/pools/{pools['A800-生产']}/",

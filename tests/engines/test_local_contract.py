@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tests.engines.contract import EngineContract
+from tests.engines.contract_keeping import KeepingContract
 
 
-class TestLocalEngine(EngineContract):
+class TestLocalEngine(EngineContract, KeepingContract):
     """`stand` comes from conftest."""
 
     def test_protection_tells_the_mode(self, stand):

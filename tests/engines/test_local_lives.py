@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from engines.base import AttemptKey, Launch, Phase, WorkerLaunch
+from engines.base import AttemptKey, Launch, NotKept, Phase, WorkerLaunch
 from engines.local import logs
 from engines.local.engine import LocalEngine
 from tests.engines import launch_once
@@ -48,6 +48,23 @@ def test_killed_supervisor_takes_everything_along(stand):
     stand.engine.start(launch)
     assert stand.look(key).phase is Phase.LOST
     assert not processes("sleep", mine)
+
+
+@pytest.mark.parametrize("whom", [(0,), (1,), (0, 1)], ids=["supervisor", "keeper", "both"])
+def test_what_is_to_be_kept_outlives_them(stand, whom):
+    mine = nap()
+    key = stand.start(f"echo kept > $TMPDIR/a; echo up; sleep {mine}", keep=True)
+    stand.running(key, "up")
+    both = supervisor_of(stand, key)
+    for one in whom:
+        os.kill(both[one], signal.SIGKILL)
+    stand.end(key)
+    stand.engine.stop(key, 0)
+    wait_until(lambda: not processes("sleep", mine), "no process left", 5)
+    assert stand.engine.kept_bytes(key, 0, b"tmp/a", 0, 9).data == b"kept\n"
+    wait_until(lambda: not stand.engine.drop(key) or not layers(stand, key), "no layer left", 5)
+    with pytest.raises(NotKept):
+        stand.engine.kept_folder(key, 0, b"", 0, 9)
 
 
 def test_killed_keeper_ends_the_worker(stand):

@@ -49,6 +49,8 @@ def test_the_least_body_makes_a_job_with_defaults(client, team, pool, body):
         "tags": [],
         "priority": "normal",
         "stop_grace_seconds": 30,
+        "keep_after_failure_minutes": 0,
+        "kept_until": None,
         "public_data": False,
         "reason": None,
         "queue": {"position": 1, "ahead": 0, "gpus_ahead": 0},
@@ -77,6 +79,7 @@ def test_everything_comes_back_as_it_was_sent(client, team, pool, body):
         "worker_count": 2,
         "priority": "low",
         "stop_grace_seconds": 5,
+        "keep_after_failure_minutes": 45,
     }
     job = made(client.post(JOBS, body))
     assert job["command"] == body["command"].replace("\r\n", "\n")
@@ -91,6 +94,7 @@ def test_everything_comes_back_as_it_was_sent(client, team, pool, body):
         "worker_count",
         "priority",
         "stop_grace_seconds",
+        "keep_after_failure_minutes",
     ):
         assert job[field] == body[field]
 

@@ -46,6 +46,7 @@ BROKEN = {
     "env": [{"name": "1A", "value": "x"}, {"name": "A", "value": "1"}, {"name": "A", "value": "2"}],
     "mounts": [{"volume": 1, "mount_path": "/usr/x"}],
     "stop_grace_seconds": -1,
+    "keep_after_failure_minutes": 1441,
 }
 
 

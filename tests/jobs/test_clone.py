@@ -77,6 +77,7 @@ def everything(least, team, pool):
         "max_runtime_minutes": 60,
         "max_queue_minutes": 30,
         "stop_grace_seconds": 0,
+        "keep_after_failure_minutes": 60,
     }
 
 

@@ -223,6 +223,7 @@ def test_a_copied_job_loses_nothing_by_a_look_at_another_pool(
 ) -> None:
     mounts = [MountSpec(north.volume.pk, "/mnt/a")]
     more = {"description": "d", "tags": ("a",), "priority": "low", "stop_grace_seconds": 7}
+    more["keep_after_failure_minutes"] = 9
     job = make_job(
         alice, north.pool, gpus=8, workers=2, rdma=True, public_data=True, mounts=mounts,
         env=(EnvVar("A", "x;y"),), framework="pytorch_ddp", **more,

@@ -82,6 +82,7 @@ def test_on_the_page_it_is_in_words() -> None:
         "rdma": True,
         "priority": "low",
         "max_queue_minutes": 5,
+        "keep_after_failure_minutes": 60,
         "hang_action": "fail",
         "tags": ("x", "y"),
     }
@@ -92,6 +93,7 @@ def test_on_the_page_it_is_in_words() -> None:
         ("x", "x, y"),
         ("normal", "low"),
         ("–", "5"),
+        ("0", "60"),
     ]
     assert rows["Start command"].lines == "-true\n+a\n+b\n+c"
     (long,) = difference_rows(found({"command": "a\n" * 1000}))

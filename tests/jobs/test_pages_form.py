@@ -109,6 +109,7 @@ def test_a_refused_form_keeps_everything(client: Client, page: Page, pool: Pool,
         rdma="on",
         priority="low",
         stop_grace_seconds="7",
+        keep_after_failure_minutes="15",
     )
     answer = client.post(CREATE, sent)
     again = Page(answer)

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.django_db
 FIELDS = (
     *("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "hang_action"),
     *("priority", "start_policy", "max_queue_minutes", "max_runtime_minutes", "stop_grace_seconds"),
+    "keep_after_failure_minutes",
 )
 
 
@@ -47,6 +48,7 @@ def test_the_form_as_it_begins_asks_for_nothing_of_it(client, page, pool):
     assert not asked["hang_detection"]
     assert (asked["max_runtime_minutes"], asked["max_queue_minutes"]) == (None, None)
     assert (asked["start_policy"], asked["stop_grace_seconds"]) == ("queue", 30)
+    assert asked["keep_after_failure_minutes"] == 0
 
 
 def test_what_is_filled_in_is_asked_for(client, page, pool):
@@ -62,6 +64,7 @@ def test_what_is_filled_in_is_asked_for(client, page, pool):
         max_runtime_minutes="90",
         max_queue_minutes="45",
         stop_grace_seconds="5",
+        keep_after_failure_minutes="30",
     )
     assert (job.max_restarts, job.hang_seconds, job.hang_action) == (3, 600, "fail")
     assert (job.max_runtime_seconds, job.max_queue_seconds) == (90 * 60, 45 * 60)
@@ -69,6 +72,7 @@ def test_what_is_filled_in_is_asked_for(client, page, pool):
     said = " ".join(shown.split())
     assert "3 restarts at most Hang detection 600 s · end the job as failed" in said
     assert "Maximum waiting time (min) 45 Maximum running time (min) 90 Grace time when stopped (s) 5" in said
+    assert "Grace time when stopped (s) 5 Keep files after a failure (min) 30" in said
 
 
 def test_what_lies_under_a_switch_that_is_off_is_not_looked_at(client, page, pool):

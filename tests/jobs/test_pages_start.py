@@ -102,6 +102,7 @@ def test_an_earlier_job_fills_the_form(signed_in: Client, pool: Pool, alice: Use
         "tags": ["a, b"],
         "priority": ["low"],
         "stop_grace_seconds": ["7"],
+        "keep_after_failure_minutes": ["15"],
     }
     signed_in.post(CREATE, sent)
     first = Job.objects.get()

@@ -105,6 +105,8 @@ def env(*pairs):
         (spec(priority="urgent"), facts(), ("priority", "invalid_choice")),
         (spec(priority="high"), facts(), ("priority", "priority_needs_right")),
         (spec(stop_grace_seconds=3601), facts(), ("stop_grace_seconds", "out_of_range")),
+        (spec(keep_after_failure_minutes=-1), facts(), ("keep_after_failure_minutes", "out_of_range")),
+        (spec(keep_after_failure_minutes=1441), facts(), ("keep_after_failure_minutes", "out_of_range")),
     ],
 )
 def test_what_breaks_a_rule(request_, given, expected):
@@ -146,6 +148,7 @@ def test_free_mount_paths(path):
         (spec(name="汉" * 128, description="汉" * 2000, tags=("x" * 63,)), facts()),
         (spec(priority="high"), facts(may_use_high_priority=True)),
         (spec(stop_grace_seconds=0), facts()),
+        (spec(keep_after_failure_minutes=1440), facts()),
     ],
 )
 def test_what_breaks_none(request_, given):

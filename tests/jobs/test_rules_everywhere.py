@@ -225,6 +225,8 @@ CASES: list[tuple[Make, str, str]] = [
     (changed(max_runtime_minutes=0), "max_runtime_minutes", "out_of_range"),
     (changed(max_queue_minutes=10**7), "max_queue_minutes", "out_of_range"),
     (changed(stop_grace_seconds=3601), "stop_grace_seconds", "out_of_range"),
+    (changed(keep_after_failure_minutes=1441), "keep_after_failure_minutes", "out_of_range"),
+    (changed(keep_after_failure_minutes=-1), "keep_after_failure_minutes", "out_of_range"),
 ]
 REST_CASES: list[tuple[Make, str, str]] = [  # the form has no control that sends these
     (changed(job_type="inference"), "job_type", "invalid_choice"),
