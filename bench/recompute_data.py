@@ -11,7 +11,7 @@ from jobs.services import job_create
 from pools.models import Flavor, Node, Pool
 from pools.services import pool_lock
 from teams.models import Team
-from tests.factories import make_image, make_pool, make_spec, make_team, make_user, make_volume, make_zone
+from tests.factories import host_image, make_pool, make_spec, make_team, make_user, make_volume, make_zone
 
 SHAPES = ((8, 4), (8, 16), (4, 2), (2, 1), (1, 1))  # GPUs of a Worker, Workers
 WAITING_TEAMS = 4
@@ -22,7 +22,7 @@ def fill(large: int, small: int) -> tuple[int, int]:
     zone = make_zone(public_data="/srv/public")
     team = make_team("vision")
     make_user(team, name="alice")
-    make_image(zone, reference="pytorch:2.4")
+    host_image(zone)
     make_volume(zone, team, default_mount_path="/mnt/public")
     others = [make_team() for _ in range(WAITING_TEAMS)]
     return _pool(zone, large, team, others), _pool(zone, small, team, others)

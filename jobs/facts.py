@@ -71,6 +71,7 @@ class PoolFacts:
     flavors: Mapping[int, FlavorFacts]
     specs: Mapping[int, SpecFacts]
     quotas: Mapping[int, QuotaFacts]
+    images: tuple[str, ...] = ()  # the only ones that its engine can run; none named: any
 
     @property
     def only_flavor(self) -> FlavorFacts | None:

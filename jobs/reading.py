@@ -42,7 +42,7 @@ from jobs.rules import flavor_of, spec_of
 from jobs.rules.limits import MOST_MOUNTS
 from jobs.spec import MOST_WORKERS, JobSpec
 from pools.compiled import Asking, Compiled, Rows, answers
-from pools.models import Discipline, Flavor, Grant, Node, Pool, WorkerSpec
+from pools.models import ENGINE_IMAGES, Discipline, Flavor, Grant, Node, Pool, WorkerSpec
 from pools.placement import IdleNode
 from storage.models import VolumeGrant
 from teams.models import Team, User
@@ -124,7 +124,7 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
     )
 
 
-POOL_FIELDS = ("pk", "name", "discipline", "paused", "max_overtake_minutes", "zone")
+POOL_FIELDS = ("pk", "name", "engine", "discipline", "paused", "max_overtake_minutes", "zone")
 ZONE_FIELDS = ("zone__name", "zone__public_data")
 FLAVOR_FIELDS = (
     *("pk", "name", "gpu_model", "gpus_per_node", "network", "network_label"),
@@ -161,7 +161,7 @@ def pool_read(access: Access, team_id: int) -> PoolFacts | None:
     rows = _POOL.rows(access.pool)
     if not rows:
         return None
-    pk, name, discipline, paused, max_overtake, zone, zone_name, public_data = rows[0][:_POOL_END]
+    pk, name, engine, discipline, paused, max_overtake, zone, zone_name, public_data = rows[0][:_POOL_END]
     flavors = {f.id: f for f in (_flavor(row[_POOL_END:_FLAVOR_END]) for row in rows) if f.id is not None}
     specs = [s for s in (SpecFacts(*row[_FLAVOR_END:]) for row in rows) if s.id is not None]
     return PoolFacts(
@@ -176,6 +176,7 @@ def pool_read(access: Access, team_id: int) -> PoolFacts | None:
         flavors=flavors,
         specs={s.id: s for s in sorted(specs, key=lambda s: (s.gpus, s.id))},
         quotas=access.quotas,
+        images=ENGINE_IMAGES.get(engine, ()),
     )
 
 
@@ -207,6 +208,7 @@ def pool_facts_of(
         flavors={f.pk: _flavor_of(f) for f in flavors},
         specs={s.pk: _spec(s) for s in specs},
         quotas={g.team_id: QuotaFacts(g.held_gpus, g.max_gpus) for g in grants},
+        images=ENGINE_IMAGES.get(pool.engine, ()),
     )
 
 

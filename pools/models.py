@@ -26,6 +26,8 @@ class NodeState(models.TextChoices):
     RETIRED = "retired", _("retired")
 
 
+# The images that an engine can run, where it cannot run any: the only ones.
+ENGINE_IMAGES: dict[str, tuple[str, ...]] = {"local": ("host",)}
 LEFT_BY_JOBS = (NodeState.DRAINED, NodeState.DOWN)  # Workers that are there are ended
 
 

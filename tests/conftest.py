@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.utils import translation
 from rest_framework.test import APIClient
 
+from pools.models import ENGINE_IMAGES
 from teams.models import User
 
 
@@ -31,6 +32,13 @@ def english() -> Iterator[None]:
     """Each test starts in English: a request of the last one may have left another language."""
     with translation.override("en"):
         yield
+
+
+@pytest.fixture(autouse=True)
+def runnable_images(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Images of tests are rows that nobody runs: any will do, but where a test is about that."""
+    if "engine_images" not in request.keywords:
+        monkeypatch.setitem(ENGINE_IMAGES, "local", ())
 
 
 @pytest.fixture

@@ -116,6 +116,13 @@ def make_image(*zones: Zone, team: Team | None = None, reference: str = "", **fi
     return image
 
 
+def host_image(*zones: Zone) -> Image:
+    """The preset image that every pool can run, now in these zones too."""
+    image, _is_new = Image.objects.get_or_create(reference="host", team=None)
+    image.zones.add(*zones)
+    return image
+
+
 def make_volume(
     zone: Zone, *teams: Team, read_only: bool = False, suggested: bool = True, **fields: Any
 ) -> Volume:
@@ -141,11 +148,11 @@ def make_spec(
 ) -> JobSpec:
     """A request that breaks no rule: `workers` Workers of `gpus` GPUs (or `custom_gpus=`) in the pool.
 
-    The image is one of the pool's zone, made if there is none; the team is the first that holds a grant.
+    The image is one of the pool's zone, `host` if there is none; the team is the first that holds a grant.
     """
     if fields.get("custom_gpus") is None:
         fields = {"spec": worker_spec(pool, gpus).pk, "worker_count": workers} | fields
-    image = Image.objects.filter(zones=pool.zone, team=None).first() or make_image(pool.zone)
+    image = Image.objects.filter(zones=pool.zone, team=None).first() or host_image(pool.zone)
     grant = pool.grants.order_by("pk").first()
     fields = {
         "team": grant.team_id if grant else None,

@@ -103,9 +103,17 @@ def image(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
             yield Finding("image_not_for_jobs", "image")
         if facts.pool is not None and not facts.image.in_zone:
             yield Finding("image_in_other_zone", "image", data={"zone": facts.pool.zone_name})
+        yield from _runnable(facts.image.reference, facts.pool)
     if spec.framework not in set(Framework):
         yield Finding("invalid_choice", "framework")
     yield from _framework_hints(spec)
+
+
+def _runnable(reference: str, pool: PoolFacts | None) -> Iterator[Finding]:
+    """What can never run there is not to wait for GPUs first."""
+    if pool is not None and pool.images and reference not in pool.images:
+        data = {"image": reference, "pool": pool.name, "images": ", ".join(pool.images)}
+        yield Finding("image_not_runnable", "image", data=data)
 
 
 def _framework_hints(spec: JobSpec) -> Iterator[Finding]:

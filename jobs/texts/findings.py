@@ -46,6 +46,9 @@ FINDINGS = {
     "image_in_other_zone": gettext_lazy(
         "This image is not available in the zone %(zone)s of the resource pool."
     ),
+    "image_not_runnable": gettext_lazy(
+        "The image %(image)s can never run in the resource pool %(pool)s, which can only run %(images)s."
+    ),
     "unequal_workers": gettext_lazy(
         "The last Worker has fewer GPUs than the others: make sure that the script copes with that."
     ),

@@ -13,7 +13,7 @@ from jobs.models import Job
 from pools.models import Node, NodeState, Pool, Zone
 from pools.services import node_set_state
 from teams.models import Team, User
-from tests.factories import make_image, make_job, make_pool, make_volume, make_zone, occupy
+from tests.factories import host_image, make_image, make_job, make_pool, make_volume, make_zone, occupy
 
 OUT = (NodeState.CORDONED, NodeState.DOWN, NodeState.CORDONED)
 
@@ -57,6 +57,7 @@ def _periods(large: Pool, small: Pool) -> None:
 
 
 def _images(mine: Team, north: Zone, south: Zone) -> None:
+    host_image(north, south)
     make_image(north, reference="registry.example/preset/pytorch:2.4-cu124")
     make_image(south, reference="registry.example/preset/pytorch:2.4-cu124-ib")
     make_image(

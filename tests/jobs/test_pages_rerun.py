@@ -160,7 +160,7 @@ def test_strangers_find_nothing(client: Client, job: Job, part: str) -> None:
     assert Job.objects.count() == 1
 
 
-RETIRED = [(WorkerSpec, "8 GPU"), (Image, "image-"), (Volume, "public"), (Pool, "pool-")]
+RETIRED = [(WorkerSpec, "8 GPU"), (Image, "The image host"), (Volume, "public"), (Pool, "pool-")]
 
 
 @pytest.mark.parametrize(("model", "name"), RETIRED)
