@@ -37,6 +37,8 @@ def _could_start() -> set[int]:
     pools = list(
         Pool.objects.filter(waiting__jobs__gt=0, paused=False).distinct().values_list("pk", flat=True)
     )
+    if not pools:
+        return set()
     firsts = [w.first for waiting in waiting_by_pool(pools).values() for w in waiting if w.first is not None]
     jobs = list(Job.objects.filter(pk__in=firsts).light())
     reasons = reasons_read(jobs)

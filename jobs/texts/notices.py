@@ -14,7 +14,6 @@ from alerts.message import Told
 from alerts.models import Notice
 from alerts.moments import moment_text
 from jobs.states import State
-from jobs.texts.reasons import reason_text
 from jobs.texts.states import event_text, state_label
 
 
@@ -64,8 +63,6 @@ def _limit_text(code: str, minutes: int) -> str:
 def _facts(notice: Notice, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield _("Job name"), data["name"]
     yield _("State"), _state(notice.code, data)
-    if reason := data.get("event", {}).get("reason"):
-        yield _("Reason"), reason_text(reason["code"], reason["data"])
     if data.get("exit_code") is not None:
         yield _("Exit code"), str(data["exit_code"])
     if (failure := data.get("first_failure")) is not None:
