@@ -43,7 +43,7 @@ GROUPS = (
     Group(pgettext_lazy("help", "Image and framework"), ("environment", "images", "torchrun")),
     Group(pgettext_lazy("help", "Start command"), ("command", "reliable-commands")),
     Group(pgettext_lazy("help", "Storage and results"), ("storage", "results")),
-    Group(pgettext_lazy("help", "Creating and watching"), ("basics", "tolerance", "states")),
+    Group(pgettext_lazy("help", "Creating and watching"), ("basics", "tolerance", "states", "alerts")),
     Group(pgettext_lazy("help", "When something goes wrong"), ("troubleshooting", "checks")),
     Group(pgettext_lazy("help", "Scripts"), ("api",)),
 )

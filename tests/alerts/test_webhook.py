@@ -3,11 +3,14 @@
 import hashlib
 import hmac
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from alerts.senders import Later, Refused, Sent, send
+from alerts.rules import MOST_REFUSALS, PAUSES
+from alerts.senders import Later, Refused, Sent, dingtalk, feishu, mail, send, slack, teams, webhook, wecom
 from alerts.senders.client import MOST_BYTES
 from tests.alerts.receivers import Reply
 
@@ -83,3 +86,42 @@ def test_a_huge_log_is_cut_from_its_beginning(sink, channel, notice, told):
     kept = asked.json["log"]
     assert len(asked.body) <= MOST_BYTES < len(asked.body) + 3100
     assert kept == list(lines[-len(kept) :])
+
+
+class TestHelpPage:
+    """What the help says of the webhook is what arrives, and its example is pasted by people."""
+
+    PAGE = (Path(__file__).parents[2] / "docs/help/en/alerts.md").read_text()
+
+    def block(self, kind):
+        return re.search(rf"^```{kind}\n(.*?)^```$", self.PAGE, re.MULTILINE | re.DOTALL).group(1)
+
+    def test_body(self, sink, channel, notice, told):
+        send(channel("webhook", sink.url()), notice, told)
+        shown, sent = json.loads(self.block("json")), sink.asked[0].json
+        assert shown.keys() == sent.keys()
+        assert shown["subject"] == sent["subject"]
+        assert shown["events"] == sent["events"]
+        assert shown["at"] == sent["at"]
+        assert shown["facts"][0] in sent["facts"]
+
+    def test_signature_check(self, sink, channel, notice, told):
+        send(channel("webhook", sink.url(), "s3cret"), notice, told)
+        names = {}
+        exec(self.block("python"), names)
+        asked = sink.asked[0]
+        assert names["document"](asked.headers, asked.body, "s3cret") == asked.json
+        assert names["document"](asked.headers, asked.body, "another") is None
+        assert names["document"](asked.headers, asked.body + b" ", "s3cret") is None
+        old = {**asked.headers, "X-Trainyard-Timestamp": "1000000000"}
+        assert names["document"](old, asked.body, "s3cret") is None
+
+    def test_sizes_and_pauses(self):
+        sizes = self.PAGE.partition("{#sizes}")[2].partition("{#apprise}")[0]
+        for module in (wecom, feishu, dingtalk, teams, slack, webhook, mail):
+            assert f"{module.MOST_BYTES:,}" in sizes
+        tries = self.PAGE.partition("{#tries}")[2]
+        seconds = [int(pause.total_seconds()) for pause in PAUSES]
+        assert [*seconds[:2], *(second // 60 for second in seconds[2:])] == [10, 30, 1, 2, 5, 10, 15, 20]
+        assert "10 s, 30 s, 1, 2, 5, 10, 15 and 20 minutes" in tries
+        assert f"After {MOST_REFUSALS} refusals" in tries
