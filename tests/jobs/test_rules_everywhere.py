@@ -306,7 +306,8 @@ def test_the_page_says_the_same_sentence(client: Client, world: World, case: tup
 
 def test_every_refusal_that_there_is_was_tried() -> None:
     tried = {code for _make, _field, code in [*CASES, *REST_CASES]}
-    assert refusals_of_the_rules() - tried == set()
+    elsewhere = {"image_not_runnable"}  # in `test_runnable`, with what engines can run
+    assert refusals_of_the_rules() - tried == elsewhere
 
 
 def refusals_of_the_rules() -> set[str]:
