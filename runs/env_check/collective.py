@@ -41,13 +41,22 @@ def able() -> Dict[str, Any]:
     return {"way": 2 if cuda else 1}
 
 
-def summed(backend: str, place: str, rank: int, size: int, seconds: float) -> Dict[str, Any]:
+def met(host: str, port: int, rank: int, size: int, wait: datetime.timedelta) -> Any:
+    """Where the Workers meet. The first finds a free port, and tells it: that of the job stays as it is."""
+    store = dist.TCPStore(
+        host, port, world_size=size, is_master=rank == 0, timeout=wait, wait_for_workers=False
+    )
+    if rank == 0:
+        tell(port=store.port)
+    return store
+
+
+def summed(backend: str, store: Any, rank: int, size: int, wait: datetime.timedelta) -> Dict[str, Any]:
     """Each Worker with one process and, if it has GPUs, the first of them."""
-    wait = datetime.timedelta(seconds=seconds)
     device = "cuda:0" if backend == "nccl" else "cpu"
     if backend == "nccl":
         torch.cuda.set_device(0)
-    dist.init_process_group(backend, init_method=place, rank=rank, world_size=size, timeout=wait)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
     base = torch.arange(NUMBERS).remainder(7).float().to(device)
     whole = base * size + size * (size + 1) // 2  # whole numbers that a float holds
     right, took = True, 0.0
@@ -68,8 +77,10 @@ def main() -> None:
     if not asked:
         return
     try:
-        backend, place, rank, size, seconds = asked
-        tell(**summed(backend, place, int(rank), int(size), float(seconds)))
+        backend, host, port, rank, size, seconds = asked
+        wait = datetime.timedelta(seconds=float(seconds))
+        store = met(host, int(port), int(rank), int(size), wait)
+        tell(**summed(backend, store, int(rank), int(size), wait))
     except Exception as error:
         tell(error=words(error))
 

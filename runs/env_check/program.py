@@ -216,8 +216,9 @@ class Partner:
         """OSError with its last words if none comes."""
         while True:
             *lines, self.text = self.text.split(b"\n")
-            for line in lines:
+            for number, line in enumerate(lines, 1):
                 if line.startswith(b"{"):
+                    self.text = b"\n".join([*lines[number:], self.text])
                     told: Told = json.loads(line.decode())
                     return told
                 self.last = line.strip() or self.last
@@ -290,8 +291,7 @@ def allreduce(server: socket.socket, addresses: List[str], rank: int, port: int,
             told = summed(ring)
             ring.close()
             return dict(told, way=way, able=bool(mine["way"]), why=mine.get("why", ""))
-        ring.close()
-        return by_torch(torch, way, (f"tcp://{addresses[0]}:{port}", rank, len(addresses)), until)
+        return dict(by_torch(torch, way, ring, addresses[0], until), way=way)
     finally:
         torch.end()
 
@@ -315,15 +315,28 @@ def way_of(torch: Partner, until: float) -> Told:
     return told
 
 
-def by_torch(torch: Partner, way: str, where: Tuple[str, int, int], until: float) -> Told:
+def by_torch(torch: Partner, way: str, ring: Ring, host: str, until: float) -> Told:
+    """They meet at a port of their own: the job's would not be free at once for its command."""
     left = until - time.monotonic()
-    seconds = max(left - PATIENCE, left / 2)  # so that it can still say what it has waited for
+    more = (ring.rank, ring.size, max(left - PATIENCE, left / 2))  # time to say what it has waited for
+    told: Told = {}
+    if ring.rank == 0:
+        told = answered(torch, until, way, host, 0, *more)
+    port = int.from_bytes(ring.around(told.get("port", 0).to_bytes(2, "big"), max), "big")
+    ring.close()
+    if not port:
+        return dict({"error": "the first Worker could not begin"}, **told)
+    return answered(torch, until, *((way, host, port, *more) if ring.rank else ()))
+
+
+def answered(torch: Partner, until: float, *words: object) -> Told:
     try:
         with contextlib.suppress(BrokenPipeError):
-            torch.ask(way, *where, seconds)
-        return dict(torch.answer(until), way=way)
+            if words:
+                torch.ask(*words)
+        return torch.answer(until)
     except OSError as error:
-        return {"way": way, "error": str(error)}
+        return {"error": str(error)}
 
 
 def summed(ring: Ring) -> Told:

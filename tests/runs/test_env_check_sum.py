@@ -1,8 +1,10 @@
 """The sum over the Workers: which way they agree on, and what is said of it. Real processes and sockets;
 PyTorch is a small one of the same shape, and, in `make test-all`, the real one where it is installed."""
 
+import contextlib
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -21,9 +23,12 @@ FAKE = str(Path(__file__).parent / "fake_torch")
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.2", 0))
-        return probe.getsockname()[1]
+    """None of those that connections get: others of the machine would be in the way."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("0.0.0.0", port))
+            return port
 
 
 @pytest.fixture
@@ -35,11 +40,12 @@ def place(tmp_path):
     return tmp_path
 
 
-def exchanged(path, *workers):
+def exchanged(path, *workers, seconds=60):
     """The items that each of the Workers, given by what their images set, has of the sum."""
     addresses = [f"127.0.0.{rank + 2}" for rank in range(len(workers))]
-    asked = Asked((0,), workers=len(workers), seconds=60)
-    check = script.check_of(asked, free_port())
+    asked = Asked((0,), workers=len(workers), seconds=seconds)
+    port = free_port()
+    check = script.check_of(asked, port)
     running = []
     for rank, image in enumerate(workers):
         told = {"RANK": rank, "GPUS": 1, "ADDRESSES": ",".join(addresses)}
@@ -48,6 +54,9 @@ def exchanged(path, *workers):
         env = {"PATH": str(path), **check.env, **told, **image}
         running.append(subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True))
     texts = [worker.communicate(timeout=60)[0].partition("TRAINYARD-CHECK-END")[0] for worker in running]
+    for address in (*addresses, "0.0.0.0"):  # at once, also for who does not know how to reuse one
+        with socket.socket() as listener:
+            listener.bind((address, port))
     return [judged(CheckLook("done", text), asked)[-1] for text in texts]
 
 
@@ -71,8 +80,8 @@ def test_pytorch_adds_where_every_worker_has_it(place):
     assert [(one["rank"], one["size"], one["backend"], one["cwd"]) for one in given] == [
         (rank, 3, "gloo", "/") for rank in range(3)
     ]
-    assert len({one["place"] for one in given}) == 1
-    assert given[0]["place"].startswith("tcp://127.0.0.2:")
+    assert len({(one["host"], one["port"]) for one in given}) == 1
+    assert given[0]["host"] == "127.0.0.2"
     assert all(one["interfaces"] == ["lo", "lo"] and 0 < one["seconds"] < 60 for one in given)
 
 
@@ -148,9 +157,9 @@ def test_the_real_pytorch():
 @pytest.mark.skipif(not PYTORCH.is_there(), reason=PYTORCH.why_skipped())
 def test_the_real_pytorch_that_finds_no_way_to_the_others():
     nowhere = {"GLOO_SOCKET_IFNAME": "nowhere0"}
-    items = exchanged(pytorch_path(), nowhere, nowhere)
+    items = exchanged(pytorch_path(), nowhere, nowhere, seconds=20)
     assert told(items) == [("fail", "allreduce_failed")] * 2
-    assert all("nowhere0" in one.data["detail"] for one in items)
+    assert any("nowhere0" in one.data["detail"] for one in items)  # the other may find the first gone
 
 
 @pytest.mark.slow

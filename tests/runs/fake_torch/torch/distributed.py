@@ -24,24 +24,33 @@ def is_nccl_available():
     return cuda.is_available()
 
 
-def init_process_group(backend, *, init_method, rank, world_size, timeout):
+class TCPStore:
+    def __init__(self, host_name, port, *, world_size, is_master, timeout, wait_for_workers):
+        assert isinstance(timeout, datetime.timedelta)
+        assert (port == 0) is is_master
+        assert not wait_for_workers
+        self.place, self.timeout = (host_name, port), timeout.total_seconds()
+        self.listener = Listener(self.place, backlog=world_size) if is_master else None
+        self.port = self.listener.address[1] if is_master else port
+
+
+def init_process_group(backend, *, store, rank, world_size, timeout):
     global _first
-    assert isinstance(timeout, datetime.timedelta)
     if "FAKE_TORCH_TOLD" in os.environ:
-        told = {"backend": backend, "place": init_method, "rank": rank, "size": world_size}
+        told = {"backend": backend, "host": store.place[0], "port": store.port, "rank": rank}
         told["interfaces"] = [os.environ.get(f"{name}_SOCKET_IFNAME") for name in ("GLOO", "NCCL")]
         with open(f"{os.environ['FAKE_TORCH_TOLD']}.{rank}", "w") as file:
-            json.dump(told | {"seconds": timeout.total_seconds(), "cwd": os.getcwd()}, file)
+            told |= {"size": world_size, "seconds": timeout.total_seconds(), "cwd": os.getcwd()}
+            json.dump(told, file)
     if FAULT == "dies":
         print("terminate called after throwing an instance of 'gloo::EnforceNotMet'", file=sys.stderr)
         sys.stderr.flush()
         os._exit(9)
-    host, port = init_method.replace("tcp://", "").split(":")
     if rank:
-        _first = _connected((host, int(port)), timeout.total_seconds())
+        _first = _connected(store.place, store.timeout)
         return
-    with Listener((host, int(port)), backlog=world_size) as listener:
-        _others.extend(listener.accept() for _ in range(world_size - 1))
+    with store.listener:
+        _others.extend(store.listener.accept() for _ in range(world_size - 1))
 
 
 def _connected(place, seconds):
