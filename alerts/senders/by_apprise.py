@@ -6,8 +6,9 @@ a service took nothing is not told.
 
 from __future__ import annotations
 
+import re
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_plus
 
 from apprise import Apprise, AppriseAsset, NotifyFormat
 from django.conf import settings
@@ -26,7 +27,9 @@ MOST_CHARACTERS = 30_000  # where Apprise knows no bound of the service
 _LOCAL = frozenset(
     ("blink1", "dbus", "fcm", "glib", "gnome", "kde", "macosx", "qt", "syslog", "vapid", "windows")
 )
-_WORDS = frozenset(("attach", "keyfile", "pgp", "pgpkey", "redirect", "subfile", "template", "wait", "retry"))
+_WORDS = re.compile(
+    r"[?&;][\s+:-]*(?:attach|keyfile|pgp\w*|redirect|retry|subfile|template|wait)\s*=", re.IGNORECASE
+)
 
 
 def place_error(target: str, seconds: float) -> Refused | Later | None:
@@ -34,9 +37,7 @@ def place_error(target: str, seconds: float) -> Refused | Later | None:
     service = _service(target)
     if service is None:
         return Refused("apprise_form")
-    scheme, query = target.partition("://")[0].strip().lower(), target.partition("?")[2]
-    asked = {name.lower().strip(" +-:") for name, _value in parse_qsl(query, keep_blank_values=True)}
-    if scheme in _LOCAL or asked & _WORDS:
+    if target.partition("://")[0].strip().lower() in _LOCAL or _WORDS.search(unquote_plus(target)):
         return Refused("apprise_local")
     deadline = Deadline(seconds)
     try:
@@ -54,23 +55,20 @@ def send(parcel: Parcel) -> Outcome:
     wrong = place_error(parcel.target, deadline.left())
     if wrong is not None:
         return wrong
+    service = _service(parcel.target)
+    told = fitted(parcel.told, lambda t: len(_text(parcel, t)), service.body_maxlen or MOST_CHARACTERS)
+    text = _text(parcel, told)
     try:
-        return within(deadline.left(), lambda: _notified(parcel))
+        return within(deadline.left(), lambda: _notified(service, told.title, text))
     except TimeoutError:
         return Later("timeout", {"seconds": deadline.seconds})
 
 
-def _notified(parcel: Parcel) -> Outcome:
-    service = _service(parcel.target)
-    if service is None:
-        return Refused("apprise_form")
-    told = fitted(parcel.told, lambda t: len(_text(parcel, t)), service.body_maxlen or MOST_CHARACTERS)
+def _notified(service: Any, title: str, text: str) -> Outcome:
     apprise = Apprise(asset=service.asset)
     apprise.add(service)
     try:
-        taken = apprise.notify(
-            body=_text(parcel, told), title=told.title, body_format=NotifyFormat.TEXT, interpret_escapes=False
-        )
+        taken = apprise.notify(body=text, title=title, body_format=NotifyFormat.TEXT, interpret_escapes=False)
     except Exception:  # whatever a plugin does, the delivery has an end
         return Later("apprise_failed")
     return Sent() if taken else Later("apprise_failed")

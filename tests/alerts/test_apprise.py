@@ -69,6 +69,8 @@ def test_hosts_are_checked(allowed, channel, notice, told, url):
         ("SYSLOG://", "apprise_local"),
         ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#c?template=/etc/passwd", "apprise_local"),
         ("json://8.8.8.8/?redirect=yes", "apprise_local"),
+        ("json://8.8.8.8/?a=b&%52edirect=yes", "apprise_local"),
+        ("mailto://user:pass@example.org?pgp=yes&pgpprv=/etc/passwd", "apprise_local"),
     ],
 )
 def test_what_is_not_used(allowed, channel, notice, told, url, code):

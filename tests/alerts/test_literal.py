@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from django.utils import translation
 
 from alerts.senders import Sent, send
 from tests.alerts.test_mail import parsed
@@ -166,3 +167,15 @@ def test_a_long_name_of_a_job_stays_whole(sink, channel, notice, told, kind):
     text = arrived(kind, sink.asked[0])
     assert f"{name} failed" in text
     assert "Exit code: 3" in text
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize("kind", [*GOOD, "apprise"])
+def test_what_is_added_is_in_the_language_of_the_channel(sink, channel, notice, told, settings, kind):
+    settings.ALERT_APPRISE = True
+    sink.answer(GOOD.get(kind, GOOD["teams"]))
+    url = sink.url().replace("http:", "json:") if kind == "apprise" else sink.url()
+    with translation.override("zh-hans"):
+        assert send(channel(kind, url), notice, told) == Sent()
+    text = sink.asked[0].json["message"] if kind == "apprise" else arrived(kind, sink.asked[0])
+    assert "输出的最后几行：\nepoch 1" in text
