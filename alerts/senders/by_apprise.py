@@ -34,11 +34,11 @@ _WORDS = re.compile(
 
 def place_error(target: str, seconds: float) -> Refused | Later | None:
     """Why nothing is sent there."""
+    if target.partition("://")[0].strip().lower() in _LOCAL or _WORDS.search(unquote_plus(target)):
+        return Refused("apprise_local")
     service = _service(target)
     if service is None:
         return Refused("apprise_form")
-    if target.partition("://")[0].strip().lower() in _LOCAL or _WORDS.search(unquote_plus(target)):
-        return Refused("apprise_local")
     deadline = Deadline(seconds)
     try:
         for host in _hosts(service):
