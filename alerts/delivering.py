@@ -69,7 +69,7 @@ def delivery_claim() -> Claimed | None:
         if seen is None or seen.channel is None:
             return None
         if _claim(seen, seen.channel, now + timedelta(seconds=settings.ALERT_LEASE_SECONDS)):
-            delivery = Delivery.objects.select_related("notice", "channel__owner").get(pk=seen.pk)
+            delivery = Delivery.objects.select_related("notice__team", "channel__owner").get(pk=seen.pk)
             if delivery.channel is not None:
                 return Claimed(delivery, delivery.channel)
     return None

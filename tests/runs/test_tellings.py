@@ -168,7 +168,7 @@ DATA = {
         "most": 3,
         "reason": {"code": "exit_code", "data": {"rank": 0, "exit_code": 1}},
     },
-    "env_check_failed": {"rank": 0, "node": "n", "item": "storage", "found": "mount_missing", "data": {}},
+    "env_check_failed": {"rank": 0, "node": "n", "item": "storage", "found": "one_worker", "data": {}},
     "node_fault": {"reason": {"code": "drained", "data": {"node": "n", "nodes": ["n"]}}},
     "restarts_used_up": {"restarts_used_up": 3},
 }
