@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from tools.private_postgres import NotInstalled, private_postgres
 
-BENCHMARKS = ("recompute", "cycle", "cycle-full", "moves", "replay", "submit", "downloads")
+BENCHMARKS = ("recompute", "cycle", "cycle-full", "moves", "alerts", "replay", "submit", "downloads")
 SQLITE = "--sqlite"
 
 
