@@ -24,13 +24,19 @@ def feeds():
 
 
 def waits_for_ever():
-    print("up")
     gate.wait()
 
 
 def spins():
+    while not both_wait():
+        pass
+    print("up")
     while True:
         pass
+
+
+def both_wait():
+    return len(gate._cond._waiters) == 2  # feeder and main thread
 
 
 threading.Thread(target=feeds, name="feeder", daemon=True).start()
