@@ -93,6 +93,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "runs.views.protection",
                 "teams.pages.frame",
+                "alerts.pages.bell",
             ],
         },
     },

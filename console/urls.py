@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("pools.urls")),
     path("", include("images.urls")),
     path("", include("storage.urls")),
+    path("", include("alerts.urls")),
     path("alerts/", views.alerts, name="alerts"),
     path("accounts/login/", sign_in.SignIn.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),

@@ -8,9 +8,10 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from alerts.models import Channel, Delivery, Notice, Rule
+from alerts.models import Channel, Delivery, Rule
 from alerts.rules import State
 from teams.vault import decrypt
+from tests.alerts.notices import deliver
 from tests.factories import make_channel, make_pool, make_team, make_user
 
 pytestmark = pytest.mark.django_db
@@ -22,15 +23,6 @@ BODY = {"name": "phone", "kind": "webhook", "url": URL, "secret": "s3cr3t-4711"}
 def errors(response: Any) -> list[tuple[str, str | None]]:
     assert response.status_code == 400, response.content
     return sorted((error["code"], error["attr"]) for error in response.json()["errors"])
-
-
-def deliver(channel: Channel, **fields: Any) -> Delivery:
-    """A delivery to the channel of a notice that is about something else than the channel."""
-    values = {"key": f"n{Notice.objects.count()}", "codes": ["failed"], "subject": "job", "subject_id": 1}
-    notice = Notice.objects.create(**values | {"at": timezone.now(), "team": channel.team} | fields)
-    return Delivery.objects.create(
-        notice=notice, channel=channel, channel_name=channel.name, kind=channel.kind
-    )
 
 
 def test_made_read_changed_deleted(api: Any) -> None:

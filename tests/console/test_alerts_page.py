@@ -66,7 +66,6 @@ def test_nothing_needs_attention(client: Client, alice: User, pool: Pool) -> Non
     make_job(alice, pool)
     source = client.get("/alerts/").content.decode()
     assert "Nothing needs attention." in source
-    assert "Notices by e-mail and chat are not available yet." in source
     assert groups(client) == {}
 
 

@@ -1,0 +1,219 @@
+"""Pages of channels: the list, one with what became of its notices, making, changing, testing, deleting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from alerts.channels import (
+    ChannelRefused,
+    channel_change,
+    channel_create,
+    channel_delete,
+    channel_test,
+    may_change,
+    teams_led,
+)
+from alerts.forms import ChannelForm, sent
+from alerts.models import KIND_LABELS, Channel, Delivery
+from alerts.reading import channels_read
+from alerts.rules import SIGNED, TEST, Kind, State
+from alerts.senders import kinds_offered
+from alerts.texts import error_text
+from alerts.views.rows import delivery_rows
+from teams.models import User
+from teams.pages import NOT_CHANGED, fresh, part_or_page, plain_id, posted, signed_in, wants_part
+
+PAGE_SIZE = 30
+
+
+@fresh
+@login_required
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    user = signed_in(request)
+    channels = list(_with_last(channels_read(user), user).order_by("name", "pk"))
+    led = teams_led(user)
+    rows = [_facts(channel, user) | {"may_change": _may(channel, user, led)} for channel in channels]
+    context = {"rows": rows, "kinds": _kinds()}
+    return render(request, "alerts/channels.html", context)
+
+
+@fresh
+@login_required
+@require_safe
+def channel_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One channel, and what became of the notices to it; `test` names the one whose result is waited for."""
+    user = signed_in(request)
+    channel = get_object_or_404(channels_read(user), pk=pk)
+    deliveries: Any = channel.deliveries.for_user(user).select_related("notice").order_by("-pk")
+    if before := plain_id(request.GET.get("before")):
+        deliveries = deliveries.filter(pk__lt=before)
+    found = list(deliveries[: PAGE_SIZE + 1])
+    context = _facts(channel, user) | {
+        "may_change": may_change(user=user, channel=channel),
+        "rows": delivery_rows(found[:PAGE_SIZE]),
+        "more": len(found) > PAGE_SIZE,
+        "last": found[:PAGE_SIZE][-1].pk if found else None,
+        "later": bool(before),
+    }
+    test = _test_of(channel, request.GET.get("test"))
+    context |= {"test": test, "test_error": _error(test)}
+    return render(request, "alerts/channel.html", context)
+
+
+@fresh
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """First the kind is chosen, then come the fields that it has."""
+    user, kind = signed_in(request), request.GET.get("kind", "")
+    if kind not in kinds_offered():
+        return render(request, "alerts/channel_kinds.html", {"kinds": _kinds()})
+    form = ChannelForm(user, kind, data=sent(request))
+    if form.is_valid():
+        try:
+            channel = channel_create(owner=user, asked=form.asked)
+        except ChannelRefused as refused:
+            form.add_refusals(refused.refusals)
+        else:
+            messages.success(request, _("The channel is there. Test it now: that says whether it works."))
+            return redirect("channel", pk=channel.pk)
+    return _form(request, form)
+
+
+@fresh
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    user = signed_in(request)
+    channel = _changeable(user, pk)
+    form = ChannelForm(user, channel.kind, channel, data=sent(request))
+    if form.is_valid():
+        try:
+            channel_change(channel=channel, actor=user, asked=form.asked)
+        except ChannelRefused as refused:
+            form.add_refusals(refused.refusals)
+        else:
+            messages.success(request, _("Saved."))
+            return redirect("channel", pk=pk)
+    return _form(request, form)
+
+
+def _form(request: HttpRequest, form: ChannelForm) -> HttpResponse:
+    context = {"form": form, "kind": form.kind, "kind_label": KIND_LABELS[Kind(form.kind)]}
+    context |= {"channel": form.channel, "own_address": signed_in(request).email}
+    return render(request, "alerts/channel_form.html", context, status=422 if form.errors else 200)
+
+
+@fresh
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Asks first, and says what goes with it."""
+    channel = _changeable(signed_in(request), pk)
+    if request.method == "POST":
+        channel_delete(channel=channel)
+        messages.success(request, _("The channel was deleted."))
+        return redirect("channels")
+    context = {
+        "channel": channel,
+        "rules": channel.rules.count(),
+        "waiting": channel.deliveries.filter(state=State.WAITING).count(),
+    }
+    return render(request, "alerts/channel_delete.html", context)
+
+
+@login_required
+@posted("channels")
+def test(request: HttpRequest, pk: int) -> HttpResponse:
+    """Sends a test; how it went is shown on the channel's page, or on the one on which htmx asks."""
+    user = signed_in(request)
+    channel = _changeable(user, pk)
+    delivery = channel_test(channel=channel, actor=user)
+    if wants_part(request):
+        return _tested(request, channel, delivery)
+    return redirect(reverse("channel", args=[pk]) + f"?test={delivery.pk}")
+
+
+@part_or_page
+@require_safe
+def tested(request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
+    """The result of a test; nothing while there is none."""
+    user = signed_in(request)
+    channel = get_object_or_404(Channel.objects.for_user(user), pk=pk)
+    if not wants_part(request):
+        return redirect(reverse("channel", args=[pk]) + f"?test={delivery}")
+    found = _test_of(channel, str(delivery))
+    if found is None:
+        raise Http404
+    if found.state == State.WAITING:
+        return HttpResponse(status=NOT_CHANGED)
+    return _tested(request, channel, found)
+
+
+def _tested(request: HttpRequest, channel: Channel, delivery: Delivery) -> HttpResponse:
+    context = {"channel": channel, "test": delivery, "test_error": _error(delivery)}
+    return render(request, "alerts/tested.html", context)
+
+
+def _test_of(channel: Channel, asked: str | None) -> Delivery | None:
+    pk = plain_id(asked)
+    tests = channel.deliveries.select_related("notice").filter(notice__codes=[TEST])
+    found: Delivery | None = tests.filter(pk=pk).first() if pk else None
+    return found
+
+
+def _error(delivery: Delivery | None) -> str:
+    error = delivery.error if delivery else None
+    return error_text(error["code"], error["data"]) if error else ""
+
+
+def _changeable(user: User, pk: int) -> Channel:
+    channel: Channel = get_object_or_404(
+        Channel.objects.for_user(user).select_related("team", "owner"), pk=pk
+    )
+    if not may_change(user=user, channel=channel):
+        raise PermissionDenied
+    return channel
+
+
+def _may(channel: Channel, user: User, led: set[int]) -> bool:
+    return channel.owner_id == user.pk or channel.team_id in led
+
+
+def _with_last(channels: QuerySet[Channel], user: User) -> QuerySet[Channel]:
+    """With the last delivery that the user may know of, if there is one, as `latest`."""
+    mine = Delivery.objects.for_user(user)
+    last = mine.filter(channel=OuterRef("channel")).order_by("-pk").values("pk")[:1]
+    newest = mine.filter(pk=Subquery(last)).select_related("notice")
+    return channels.prefetch_related(Prefetch("deliveries", queryset=newest, to_attr="latest"))
+
+
+def _facts(channel: Any, user: User) -> dict[str, Any]:
+    """What is said of a channel wherever it is shown."""
+    refused = channel.refused_last if channel.disabled_at else None
+    latest = next(iter(getattr(channel, "latest", ())), None)
+    return {
+        "channel": channel,
+        "kind_label": KIND_LABELS[Kind(channel.kind)],
+        "signs": channel.kind in SIGNED,
+        "own": channel.owner_id == user.pk,
+        "elsewhere": channel.kind == Kind.EMAIL and channel.shown.lower() != channel.owner.email.lower(),
+        "refused": error_text(refused["code"], refused["data"]) if refused else "",
+        "last": latest,
+        "last_error": _error(latest),
+    }
+
+
+def _kinds() -> list[tuple[str, Any]]:
+    return [(str(kind), KIND_LABELS[kind]) for kind in kinds_offered()]
