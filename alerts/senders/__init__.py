@@ -1,6 +1,6 @@
 """Sending a notice to a channel: one try, judged. What a receiver does never raises.
 
-A try ends within `ALERT_SECONDS`; only a resolver that does not answer may hold up mail for longer.
+A try ends within `ALERT_SECONDS`, whatever the receiver and the resolver do.
 """
 
 from __future__ import annotations

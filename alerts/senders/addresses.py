@@ -90,18 +90,15 @@ def addresses_of(host: str, port: int, seconds: float) -> list[str]:
 
 def _resolved(host: str, port: int, seconds: float) -> list[str]:
     """The resolver knows no time limit."""
-
-    def ask() -> list[str]:
-        try:
-            rows = getaddrinfo(host, port, type=SOCK_STREAM)
-        except (OSError, UnicodeError):
-            return []
-        return list(dict.fromkeys(str(row[4][0]) for row in rows))
-
-    found = within(seconds, ask)
-    if not found:
+    try:
+        rows = within(seconds, lambda: getaddrinfo(host, port, type=SOCK_STREAM))
+    except TimeoutError:
+        raise
+    except (OSError, UnicodeError):
+        rows = []
+    if not rows:
         raise Wrong("address_unknown")
-    return found
+    return list(dict.fromkeys(str(row[4][0]) for row in rows))
 
 
 def permitted(address: Address) -> bool:

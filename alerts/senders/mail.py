@@ -17,6 +17,7 @@ from django.core.validators import validate_email
 from alerts.senders.client import Deadline, cut_off
 from alerts.senders.outcomes import Later, Outcome, Refused, Sent
 from alerts.senders.parcel import Parcel, blocks, fitted
+from alerts.senders.patience import within
 
 MOST_BYTES = 256 * 1024
 _SMTP = "django.core.mail.backends.smtp.EmailBackend"
@@ -91,12 +92,13 @@ class _Backend(EmailBackend):
 
     @property
     def connection_class(self) -> Any:
-        """Django's, with every connection it makes watched from its first byte on."""
+        """Django's, with a connection that neither comes up nor lasts beyond the deadline."""
         deadline, opened = self.deadline, self.opened
 
         class Watched(smtplib.SMTP_SSL if self.use_ssl else smtplib.SMTP):  # type: ignore[misc]
             def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
-                connected: socket.socket = super()._get_socket(host, port, timeout)
+                connect = super()._get_socket
+                connected: socket.socket = within(deadline.left(), lambda: connect(host, port, timeout))
                 opened.enter_context(cut_off(connected, deadline))
                 return connected
 

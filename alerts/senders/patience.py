@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from concurrent.futures import Future
 from typing import TypeVar
 
 Made = TypeVar("Made")
 
 
 def within(seconds: float, make: Callable[[], Made]) -> Made:
-    """What `make` makes, which must not raise; TimeoutError if that takes longer. It then goes on by itself
-    in its thread, and what it makes is lost."""
-    made: SimpleQueue[Made] = SimpleQueue()
-    threading.Thread(target=lambda: made.put(make()), name="alerts-within", daemon=True).start()
-    try:
-        return made.get(timeout=max(seconds, 0))
-    except Empty:
-        raise TimeoutError from None
+    """What `make` makes or raises; TimeoutError if that takes longer. It then goes on by itself in a thread
+    of its own, and what it makes is lost."""
+    made: Future[Made] = Future()
+
+    def run() -> None:
+        try:
+            made.set_result(make())
+        except BaseException as error:
+            made.set_exception(error)
+
+    threading.Thread(target=run, name="alerts-within", daemon=True).start()
+    return made.result(timeout=max(seconds, 0))

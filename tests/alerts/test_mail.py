@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from email import message_from_bytes, policy
+from threading import Event
 
 import pytest
 
@@ -84,6 +85,15 @@ def test_a_server_that_drips(mails, channel, notice, told, settings, implicit_tl
     with dripping_port(b"\x16\x03\x03\x40\x00\x02" if implicit_tls else b"220 ") as port:
         settings.EMAIL_PORT = port
         outcome = send(channel("email", "ann@example.org"), notice, told)
+    assert outcome == Later("timeout", {"seconds": 0.3})
+
+
+def test_a_resolver_that_does_not_answer(mails, channel, notice, told, settings, monkeypatch):
+    settings.ALERT_SECONDS = 0.3
+    stuck = Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_a, **_k: stuck.wait() and [])
+    outcome = send(channel("email", "ann@example.org"), notice, told)
+    stuck.set()
     assert outcome == Later("timeout", {"seconds": 0.3})
 
 
