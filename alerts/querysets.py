@@ -15,6 +15,13 @@ from teams.models import Membership
 MOST_INSERTED = 500  # in one statement
 
 
+def usable(user: Any, team: Any, path: str = "") -> Q:
+    """The channels that the user may use for what is the team's: private ones of their own, and those shared
+    with the team. One that is shared with another team would carry the team's data there."""
+    own = Q(**{f"{path}owner": user, f"{path}team": None})
+    return own | Q(**{f"{path}team": team})
+
+
 class ChannelQuerySet(models.QuerySet[Any]):
     def for_user(self, user: Any) -> ChannelQuerySet:
         """The user's own, and those shared with a team of the user; a stranger finds nothing."""

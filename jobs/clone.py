@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from jobs.spec import EnvVar, JobSpec
+from jobs.spec import AlertAsked, EnvVar, JobSpec
 
 
 def clone_body(spec: JobSpec, key: str) -> dict[str, Any]:
@@ -21,6 +21,8 @@ def clone_body(spec: JobSpec, key: str) -> dict[str, Any]:
         for v in spec.env
     ]
     body["tags"] = list(spec.tags)
+    if spec.alerts is not None:
+        body["alerts"] = [{**alert, "events": list(alert["events"])} for alert in body["alerts"]]
     return body
 
 
@@ -30,12 +32,19 @@ def least_body(spec: JobSpec) -> dict[str, Any]:
     whole = spec.as_json()
     usual = {field.name: field.default for field in dataclasses.fields(spec)} | {"worker_count": 1}
     body = {n: v for n, v in whole.items() if v not in (None, "", (), usual[n])}
+    if spec.alerts is not None:
+        body["alerts"] = [_least_alert(alert) for alert in spec.alerts]
     if spec.env:
         body["env"] = [_least(variable) for variable in spec.env]
     for name in ("mounts", "tags"):
         if name in body:
             body[name] = list(body[name])
     return body
+
+
+def _least_alert(alert: AlertAsked) -> dict[str, Any]:
+    minutes = {} if alert.minutes is None else {"minutes": alert.minutes}
+    return {"events": list(alert.events), "channel": alert.channel, **minutes}
 
 
 def _least(variable: EnvVar) -> dict[str, Any]:

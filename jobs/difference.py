@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from jobs.spec import EnvVar, JobSpec
+from jobs.spec import AlertAsked, EnvVar, JobSpec
 
-BY_ENTRY = ("env", "mounts")
+APART = ("env", "mounts", "alerts")
 NAMED = ("team", "pool", "flavor", "spec", "image")
 
 
@@ -25,10 +25,12 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request, and what the things that it names were called then: `Job.frozen`, with the team."""
+    """A request, and what the things that it names were called then: `Job.frozen`, with the team. `channels`
+    are those whose ids may be told."""
 
     spec: JobSpec
     frozen: Mapping[str, Any]
+    channels: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,10 @@ class Difference:
 def differences(old: Asked, new: Asked, kept: Collection[str]) -> tuple[Difference, ...]:
     """In the order of the request. `kept` names the private variables whose value was taken over; they are
     told of as well, so that nobody has to guess."""
-    plain = [field.name for field in dataclasses.fields(JobSpec) if field.name not in BY_ENTRY]
+    plain = [field.name for field in dataclasses.fields(JobSpec) if field.name not in APART]
     return (
         *(d for name in plain for d in _plain(name, old, new)),
+        *_alerts(old, new),
         *_variables(old.spec, new.spec, kept),
         *_mounts(old, new),
     )
@@ -78,6 +81,28 @@ def _name(name: str, frozen: Mapping[str, Any]) -> str:
     if name == "image":
         return f"{one['reference']}@{one['digest']}" if one.get("digest") else str(one["reference"])
     return str(one["name"])
+
+
+def _alerts(old: Asked, new: Asked) -> Iterator[Difference]:
+    before, after = ([_plain_alert(alert) for alert in asked.spec.alerts or ()] for asked in (old, new))
+    if before != after:
+        yield Difference("alerts", How.CHANGED, _told(old), _told(new))
+
+
+def _plain_alert(alert: AlertAsked) -> AlertAsked:
+    """In whatever order its events stand."""
+    return dataclasses.replace(alert, events=tuple(sorted(set(alert.events))))
+
+
+def _told(asked: Asked) -> list[dict[str, Any]]:
+    return [
+        {
+            "events": list(alert.events),
+            "channel": alert.channel if alert.channel in asked.channels else None,
+            "minutes": alert.minutes,
+        }
+        for alert in asked.spec.alerts or ()
+    ]
 
 
 def _variables(old: JobSpec, new: JobSpec, kept: Collection[str]) -> Iterator[Difference]:

@@ -15,6 +15,7 @@ from jobs.facts import Facts, FlavorFacts, NodesFacts, PoolFacts, WaitingFacts
 from jobs.findings import Change, Finding, Level, Reason
 from jobs.queue import FlavorState, PoolState, Quota, WaitingClass, decide
 from jobs.rules import check, flavor_of, rdma_allowed, spec_of
+from jobs.rules.alerts import no_alert
 from jobs.rules.resources import resources
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, Priority
@@ -113,7 +114,8 @@ def estimate(spec: JobSpec, facts: Facts, ranks: int = SHOWN_RANKS) -> Estimate:
         reason = _reason(spec, facts, pool, flavor, shape)
     checked = check(spec, facts)
     advice = [] if any(map(beyond_bounds, checked)) else advise(spec, facts, shape)
-    findings = [*checked, *advice, *_never(spec, shape, flavor, facts)]
+    hint = no_alert(spec, shape, waits=reason is not None)
+    findings = [*checked, *advice, *hint, *_never(spec, shape, flavor, facts)]
     valid = not any(f.level == Level.ERROR for f in findings)
     starts_now = valid and reason is None
     common, by_rank = preview(spec, shape, ranks)

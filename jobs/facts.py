@@ -100,6 +100,15 @@ class VolumeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelFacts:
+    """An alert channel that the person may use for jobs of the team."""
+
+    id: int
+    name: str
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFacts:
     """A job whose private values are to be used again: whether the request runs what that job runs, by whom
     each value was entered (name → user id), and the names of those that no key opens any more."""
@@ -138,8 +147,9 @@ class NodesFacts:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """`pool`, `image` and `volumes` hold only what the team may use, and `sources` (by the ids of jobs) only
-    what the sender may see. `nodes` has an entry for each flavor where waiting jobs avoid some: the counts
-    alone would not tell what starts there. `retired` has by kind and id the names of what the team had."""
+    what the sender may see. `channels` are read where the request has alerts, and then all of them.
+    `nodes` has an entry for each flavor where waiting jobs avoid some: the counts alone would not tell what
+    starts there. `retired` has by kind and id the names of what the team had."""
 
     now: datetime
     teams: frozenset[int]
@@ -151,6 +161,7 @@ class Facts:
     waiting: tuple[WaitingFacts, ...] = ()
     nodes: Mapping[int, NodesFacts] = field(default_factory=dict)
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
+    channels: Mapping[int, ChannelFacts] = field(default_factory=dict)
     retired: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
     def unknown(self, kind: str, asked: int) -> dict[str, str]:

@@ -12,10 +12,12 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from alerts.models import Rule
+from alerts.rules import Subject
 from images.models import Image
 from jobs.querysets import JobQuerySet
 from jobs.queue import MOST_AVOIDED, WaitingClass, avoided_ids
-from jobs.spec import JobSpec
+from jobs.spec import AlertAsked, JobSpec
 from jobs.states import LIVE, Framework, OriginKind, Priority, State
 from pools.capacity import Shape
 from pools.models import Flavor, Node, Pool, WorkerSpec
@@ -161,8 +163,9 @@ class Job(models.Model):
 
     @property
     def spec_to_repeat(self) -> JobSpec:
-        """The request, with priority, description and tags of today: they may have been edited since."""
+        """The request, with priority, description, tags and alerts of today: they may have been edited."""
         asked, rows = self.spec_asked, sorted(self.tags.all(), key=lambda tag: tag.pk)
+        alerts = self.alerts
         tags = tuple(tag.name for tag in rows)
         unedited = tags == tuple(dict.fromkeys(asked.tags))  # a request may name one twice
         return replace(
@@ -170,7 +173,14 @@ class Job(models.Model):
             priority=Priority(self.priority).label_code,
             description=self.description,
             tags=asked.tags if unedited else tags,
+            alerts=alerts or (None if asked.alerts is None else ()),
         )
+
+    @property
+    def alerts(self) -> tuple[AlertAsked, ...]:
+        """Which channels are told of what of this job, whosever they are."""
+        rules = Rule.objects.filter(subject=Subject.JOB, subject_id=self.pk).order_by("pk")
+        return tuple(AlertAsked(tuple(rule.events), rule.channel_id, rule.minutes) for rule in rules)
 
     @property
     def shape(self) -> Shape:

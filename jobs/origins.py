@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from jobs.alerting import names_read
 from jobs.difference import Asked, Difference, differences
 from jobs.models import Job, PrivateValue
 from jobs.states import OriginKind
@@ -21,6 +22,7 @@ class OriginShown:
     name: str
     kind: OriginKind
     differences: tuple[Difference, ...]
+    channels: Mapping[int, str]  # the names of those that the reader may see
 
 
 def origin_read(*, job: Job, user: User) -> OriginShown | None:
@@ -30,8 +32,11 @@ def origin_read(*, job: Job, user: User) -> OriginShown | None:
     origin = Job.objects.for_user(user).select_related("team").filter(pk=job.origin_id).first()
     if origin is None:
         return None
-    found = differences(_asked(origin), _asked(job), _kept(origin, job))
-    return OriginShown(origin.key, origin.name, OriginKind(job.origin_kind), found)
+    asked = [_asked(one) for one in (origin, job)]
+    channels = names_read(user, (alert for one in asked for alert in one.spec.alerts or ()))
+    old, new = (replace(one, channels=channels) for one in asked)
+    found = differences(old, new, _kept(origin, job))
+    return OriginShown(origin.key, origin.name, OriginKind(job.origin_kind), found, channels)
 
 
 def copies_read(*, job: Job, user: User) -> Sequence[Job]:

@@ -22,8 +22,12 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from alerts.models import Channel, Rule
+from alerts.querysets import usable
+from alerts.rules import Subject
 from images.models import Image
 from jobs.facts import (
+    ChannelFacts,
     Facts,
     FlavorFacts,
     ImageFacts,
@@ -39,8 +43,8 @@ from jobs.private import sources_read
 from jobs.queued import nodes_read, waiting_asking, waiting_of
 from jobs.retired import Retired, retired_read
 from jobs.rules import flavor_of, spec_of
-from jobs.rules.limits import MOST_MOUNTS
-from jobs.spec import MOST_WORKERS, JobSpec
+from jobs.rules.limits import MOST_ALERTS, MOST_MOUNTS
+from jobs.spec import MOST_WORKERS, AlertAsked, JobSpec
 from pools.compiled import Asking, Compiled, Rows, answers
 from pools.models import ENGINE_IMAGES, Discipline, Flavor, Grant, Node, Pool, WorkerSpec
 from pools.placement import IdleNode
@@ -101,9 +105,15 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
     team = access.team(spec.team)
     if team is not None and spec.team is None:
         spec = replace(spec, team=team.id)
-    image, volumes, rows = answers(
-        _image_asking(spec, team, pool), _volumes_asking(spec, team), waiting_asking(pool)
+    image, volumes, rows, reached, usual = answers(
+        _image_asking(spec, team, pool),
+        _volumes_asking(spec, team),
+        waiting_asking(pool),
+        _channels_asking(spec, user, team),
+        _usual_asking(spec, user, team),
     )
+    if spec.alerts is None and team is not None:
+        spec = replace(spec, alerts=tuple(_usual_alert(row) for row in usual))
     waiting = tuple(waiting_of(row) for row in rows)
     mountable = {row[0]: VolumeFacts(*row) for row in volumes}
     retired: Retired = {}
@@ -120,6 +130,7 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
         waiting=waiting,
         nodes=nodes_read(waiting),
         sources=sources_read(spec, user, pool.zone if pool else None),
+        channels={row[0]: _channel(row) for row in (*reached, *(row[2:] for row in usual))},
         retired=retired,
     )
 
@@ -275,6 +286,55 @@ def _volumes_asking(spec: JobSpec, team: TeamFacts | None) -> Asking | None:
     if team is None or not 0 < len(spec.mounts) <= MOST_MOUNTS:
         return None
     return _VOLUMES.asking(team.id, *sorted({mount.volume for mount in spec.mounts}))
+
+
+def _channels(user_id: int, team_id: int) -> QuerySet[Channel, Any]:
+    rows: QuerySet[Channel, Any] = Channel.objects.filter(usable(user_id, team_id)).order_by()
+    return rows.values_list("pk", "name", "disabled_at")
+
+
+_CHANNELS = Compiled(_channels)
+
+
+def _channels_asking(spec: JobSpec, user: User, team: TeamFacts | None) -> Asking | None:
+    """Of a request that has alerts."""
+    if team is None or not spec.alerts or len(spec.alerts) > MOST_ALERTS:
+        return None
+    return _CHANNELS.asking(user.pk, team.id)
+
+
+def channels_read(user_id: int, team_id: int) -> dict[int, ChannelFacts]:
+    """Those that the user may use for jobs of the team, which is one of theirs."""
+    return {row[0]: _channel(row) for row in _CHANNELS.rows(user_id, team_id)}
+
+
+def _usual(user_id: int, team_id: int) -> QuerySet[Rule, Any]:
+    of_person = Rule.objects.filter(subject=Subject.PERSON.value, subject_id=user_id)
+    rows: QuerySet[Rule, Any] = of_person.filter(usable(user_id, team_id, "channel__")).order_by("pk")
+    return rows.values_list("events", "minutes", "channel", "channel__name", "channel__disabled_at")
+
+
+_USUAL = Compiled(_usual)
+
+
+def _usual_asking(spec: JobSpec, user: User, team: TeamFacts | None) -> Asking | None:
+    """Of a request that does not say: those of the person's that the team's jobs may use."""
+    return _USUAL.asking(user.pk, team.id) if team is not None and spec.alerts is None else None
+
+
+def usual_read(user_id: int, team_id: int) -> tuple[AlertAsked, ...]:
+    """What the person's new jobs begin with in the team."""
+    return tuple(_usual_alert(row) for row in _USUAL.rows(user_id, team_id))
+
+
+def _usual_alert(row: tuple[Any, ...]) -> AlertAsked:
+    events, minutes, channel, *_more = row
+    return AlertAsked(tuple(events), channel, minutes)
+
+
+def _channel(row: tuple[Any, ...]) -> ChannelFacts:
+    pk, name, disabled_at = row
+    return ChannelFacts(pk, name, disabled_at is not None)
 
 
 def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, ...]:

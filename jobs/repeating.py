@@ -11,7 +11,7 @@ from jobs.findings import Reason
 from jobs.lifecycle import move
 from jobs.models import Job
 from jobs.reading import request_read
-from jobs.rerun import NOTHING, Changes, Rerun, in_words_of_rerun, rerun_of, unknown_private
+from jobs.rerun import NOTHING, Changes, Repeater, Rerun, in_words_of_rerun, rerun_of, unknown_private
 from jobs.services import Origin, RequestRefused, job_create, job_estimate, may_stop
 from jobs.spec import JobSpec
 from jobs.states import OriginKind, State
@@ -36,7 +36,8 @@ def rerun_request(*, user: User, job: Job, changes: Changes = NOTHING) -> Rerun:
         raise RequestRefused(unknown)
     asked = job.spec_to_repeat
     _spec, facts = request_read(user, asked)
-    return rerun_of(asked, job.key, changes, facts.pool, may_use_high=facts.may_use_high_priority)
+    repeater = Repeater(facts.may_use_high_priority, facts.channels)
+    return rerun_of(asked, job.key, changes, facts.pool, repeater)
 
 
 def job_rerun(*, user: User, job: Job, changes: Changes = NOTHING, promise: Promise | None = None) -> Job:

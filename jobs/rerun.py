@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,14 @@ NOTHING = Changes({})
 
 
 @dataclass(frozen=True, slots=True)
+class Repeater:
+    """Who asks for a job once more: whether they may use high priority in its team, and which channels."""
+
+    may_use_high: bool
+    channels: Collection[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Rerun:
     """The request of a rerun. `follows` tells what became different without being asked for."""
 
@@ -37,25 +45,38 @@ class Rerun:
     modified: bool
 
 
-def rerun_of(
-    asked: JobSpec, key: str, changes: Changes, pool: PoolFacts | None, *, may_use_high: bool = True
-) -> Rerun:
+def rerun_of(asked: JobSpec, key: str, changes: Changes, pool: PoolFacts | None, repeater: Repeater) -> Rerun:
     """The request `asked` of the job `key` once more, its private values by reference to that job."""
-    asked, lowered = priority_allowed(asked, may_use_high=may_use_high)
+    asked, allowed = allowed_to(repeater, asked)
     plain = replace(asked, env=_referring(asked.env, key, ()))
     spec = replace(plain, **_settled(asked, changes.fields), env=_referring(asked.env, key, changes.private))
-    follows = [*lowered]
+    follows = [*allowed]
     if spec.rdma and pool is not None and not rdma_allowed(spec, pool) and _touches(changes, RESOURCES):
         spec = replace(spec, rdma=False)
         follows.append(Change("rdma_off"))
     return Rerun(spec, tuple(follows), modified=spec != plain)
 
 
-def priority_allowed(asked: JobSpec, *, may_use_high: bool) -> tuple[JobSpec, tuple[Change, ...]]:
-    """The request as it may be repeated by somebody who may use high priority or not."""
+def allowed_to(repeater: Repeater, asked: JobSpec) -> tuple[JobSpec, tuple[Change, ...]]:
+    """The request as somebody may repeat it, and what becomes different."""
+    asked, lowered = _priority_allowed(asked, may_use_high=repeater.may_use_high)
+    asked, left_out = _alerts_allowed(asked, repeater.channels)
+    return asked, lowered + left_out
+
+
+def _priority_allowed(asked: JobSpec, *, may_use_high: bool) -> tuple[JobSpec, tuple[Change, ...]]:
     if may_use_high or asked.priority != "high":
         return asked, ()
     return replace(asked, priority="normal"), (Change("priority_lowered"),)
+
+
+def _alerts_allowed(asked: JobSpec, channels: Collection[int]) -> tuple[JobSpec, tuple[Change, ...]]:
+    """Nobody has messages sent to a private channel of somebody else."""
+    alerts = asked.alerts or ()
+    kept = tuple(alert for alert in alerts if alert.channel in channels)
+    if len(kept) == len(alerts):
+        return asked, ()
+    return replace(asked, alerts=kept), (Change("alerts_left_out", {"n": len(alerts) - len(kept)}),)
 
 
 def unknown_private(asked: JobSpec, private: Iterable[EnvVar]) -> list[Finding]:

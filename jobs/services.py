@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from jobs.alerting import rules_store
 from jobs.estimate import SHOWN_RANKS, Estimate, Promise, estimate, landed, read_ahead
 from jobs.facts import Facts
 from jobs.findings import Finding, Level, Reason
@@ -137,6 +138,7 @@ def _store(user: User, spec: JobSpec, facts: Facts, judged: Estimate, origin: Or
     )
     JobTag.objects.bulk_create([JobTag(job=job, name=tag) for tag in dict.fromkeys(spec.tags)])
     private_store(job=job, user=user, spec=spec)
+    rules_store(job=job, alerts=spec.alerts or ())
     event(job.pk, "created", actor=user)
     waiting_change(Moving.of(job).waiting_class, 1)
     return job

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -37,9 +37,19 @@ class MountSpec:
     mount_path: str
 
 
+@dataclass(frozen=True, slots=True)
+class AlertAsked:
+    """The channel (an id) is told of these events; `minutes` is the limit of the timed one among them."""
+
+    events: tuple[str, ...]
+    channel: int
+    minutes: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """A request. Ids are database ids; None means not given."""
+    """A request. Ids are database ids; None means not given: of `alerts`, those that the person's new jobs
+    begin with."""
 
     team: int | None
     pool: int | None
@@ -63,6 +73,7 @@ class JobSpec:
     env: tuple[EnvVar, ...] = ()
     public_data: bool = False
     mounts: tuple[MountSpec, ...] = ()
+    alerts: tuple[AlertAsked, ...] | None = None
     description: str = ""
     tags: tuple[str, ...] = ()
     priority: str = "normal"
@@ -114,8 +125,14 @@ class JobSpec:
         fields = dict(data)
         fields["env"] = tuple(EnvVar(**v) for v in fields.get("env", ()))
         fields["mounts"] = tuple(MountSpec(**m) for m in fields.get("mounts", ()))
+        if fields.get("alerts") is not None:
+            fields["alerts"] = alerts_of(fields["alerts"])
         fields["tags"] = tuple(fields.get("tags", ()))
         return cls(**fields)
+
+
+def alerts_of(entries: Iterable[Mapping[str, Any]]) -> tuple[AlertAsked, ...]:
+    return tuple(AlertAsked(**{**one, "events": tuple(one["events"])}) for one in entries)
 
 
 def unix_newlines(text: str) -> str:

@@ -22,8 +22,8 @@ MOST_GPUS = 8  # with a custom GPU count: what one Worker takes
 
 
 def trial_of(spec: JobSpec, pool: PoolFacts | None, name: str) -> JobSpec:
-    """The same request with one Worker, for a short time and without restarts. It may wait, whatever the
-    job itself may do."""
+    """The same request with one Worker, for a short time and without restarts; nobody is told of it. It
+    may wait, whatever the job itself may do."""
     gpus = spec.custom_gpus
     trial = replace(
         spec,
@@ -31,6 +31,7 @@ def trial_of(spec: JobSpec, pool: PoolFacts | None, name: str) -> JobSpec:
         worker_count=1 if gpus is None else None,
         custom_gpus=None if gpus is None else min(gpus, MOST_GPUS),
         env_check=False,
+        alerts=(),
         auto_restart=False,
         hang_action=None if spec.hang_action == "restart" else spec.hang_action,
         max_runtime_minutes=min(spec.max_runtime_minutes or MOST_MINUTES, MOST_MINUTES),

@@ -9,6 +9,7 @@ from django.db.models import OuterRef, Subquery
 from django.shortcuts import get_object_or_404
 from rest_framework import exceptions
 
+from jobs.alerting import alerts_seen
 from jobs.findings import Finding
 from jobs.models import Job
 from jobs.origins import origin_read
@@ -42,6 +43,7 @@ def job_answer(job: Job, user: User) -> dict[str, Any]:
     context = {
         "private": private_read(job=job, user=user),
         "origin": origin_read(job=job, user=user),
+        "alerts": alerts_seen(job=job, user=user),
         "place": place,
         "waits_for": waits_for,
     }

@@ -17,11 +17,11 @@ from jobs.api.answer import job_answer, refusal, visible_job, visible_jobs
 from jobs.api.creating import HEADER, CreateParams, Making, create_answer, estimate_answer
 from jobs.api.filters import CountsFilter, JobFilter, filtered
 from jobs.clone import clone_body
-from jobs.editing import NotWaiting, job_edit, may_edit, may_use_high
+from jobs.editing import HasEnded, NotWaiting, job_edit, may_edit, may_use_high
 from jobs.models import Job, JobEvent, Worker
 from jobs.querysets import LARGE_FIELDS
-from jobs.reading import waiting_since
-from jobs.rerun import priority_allowed
+from jobs.reading import channels_read, waiting_since
+from jobs.rerun import Repeater, allowed_to
 from jobs.serializers import (
     CountsSerializer,
     EnvCheckSerializer,
@@ -110,6 +110,12 @@ class DoesNotWait(exceptions.APIException):
     default_detail = _("The job does not wait any more: its priority stays as it was.")
 
 
+class JobHasEnded(exceptions.APIException):
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "has_ended"
+    default_detail = _("The job has ended: nobody is told of anything more.")
+
+
 class JobDetail(ApiView):
     """One job, and changing the little of it that may be changed."""
 
@@ -120,7 +126,8 @@ class JobDetail(ApiView):
 
     @extend_schema(request=JobEditSerializer, responses=JobSerializer)
     def patch(self, request: Request, key: str) -> Response:
-        """Changes priority (while the job waits), description or tags. For its creator and team admins."""
+        """Changes priority (while the job waits), description, tags, or alerts (until the job has ended). For
+        its creator and team admins. Alerts to channels that the caller may not use stay as they are."""
         user = cast(User, request.user)
         job = visible_job(user, key)
         if not may_edit(user=user, job=job):
@@ -133,13 +140,15 @@ class JobDetail(ApiView):
             raise refusal(refused.findings) from refused
         except NotWaiting as error:
             raise DoesNotWait from error
+        except HasEnded as error:
+            raise JobHasEnded from error
         return Response(job_answer(visible_job(user, key), user))
 
 
 class JobClone(ApiView):
     """The body of `POST jobs/` that would create the job once more, its private values by reference. From a
     team mate's job they are taken over as long as team, image and command stay as they are. High priority
-    becomes normal for who may not use it."""
+    becomes normal for who may not use it, and alerts to channels that the caller may not use are left out."""
 
     serializer_class = JobRequestSerializer
 
@@ -147,7 +156,8 @@ class JobClone(ApiView):
         user = cast(User, request.user)
         job = get_object_or_404(Job.objects.for_user(user), key=key)
         may = may_use_high(user=user, job=job)
-        spec, _lowered = priority_allowed(job.spec_to_repeat, may_use_high=may)
+        repeater = Repeater(may, channels_read(user.pk, job.team_id))
+        spec, _changes = allowed_to(repeater, job.spec_to_repeat)
         return Response(clone_body(spec, job.key))
 
 

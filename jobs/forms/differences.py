@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from jobs.difference import Difference, How
-from jobs.forms.job import JobForm
+from jobs.forms.job import ROWS, JobForm
 from jobs.texts import (
     FRAMEWORK_LABELS,
     HANG_ACTION_LABELS,
@@ -19,6 +19,7 @@ from jobs.texts import (
     START_POLICY_LABELS,
     private_text,
 )
+from jobs.texts.alerts import alerts_text
 
 MOST_LINES = 400  # of a text whose lines are compared: that takes the square of their number
 CODES: Mapping[str, Mapping[Any, Any]] = {
@@ -41,11 +42,12 @@ class DifferenceRow:
     lines: str = ""
 
 
-def difference_rows(found: Iterable[Difference]) -> list[DifferenceRow]:
-    return [_row(one) for one in found]
+def difference_rows(found: Iterable[Difference], channels: Mapping[int, str]) -> list[DifferenceRow]:
+    """`channels` are the names of those that the reader may see."""
+    return [_row(one, channels) for one in found]
 
 
-def _row(one: Difference) -> DifferenceRow:
+def _row(one: Difference, channels: Mapping[int, str]) -> DifferenceRow:
     label = label_of(one.field)
     if one.how in (How.KEPT, How.ENTERED):
         return DifferenceRow(label, note=private_text(one.how))
@@ -54,6 +56,8 @@ def _row(one: Difference) -> DifferenceRow:
         return DifferenceRow(
             label, lines=lines, note="" if lines else _("changed; it is too long to compare")
         )
+    if one.field == "alerts":
+        return DifferenceRow(label, alerts_text(one.old, channels), alerts_text(one.new, channels))
     old, new = _text(one.field, one.old, one.old_name), _text(one.field, one.new, one.new_name)
     return DifferenceRow(label, old, new)
 
@@ -71,6 +75,8 @@ def label_of(field: str) -> str:
             "kind": _("High-performance storage"),
             "name": rest,
         }
+    if head in ROWS:
+        return str(ROWS[head])
     form_field = JobForm.base_fields.get(head)
     return str(form_field.label) if form_field else head
 
@@ -78,7 +84,7 @@ def label_of(field: str) -> str:
 def heading_of(path: str) -> str:
     """What the form calls the field in which a check result is found."""
     head = path.partition(".")[0]
-    several = {"env": _("Environment variables"), "mounts": _("High-performance storage")}
+    several = {"env": _("Environment variables"), **{name: str(label) for name, label in ROWS.items()}}
     return several.get(head) or label_of(head)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.datastructures import MultiValueDict
 
 from jobs.findings import Change
+from jobs.forms.alerts import AlertRow, AlertRows, row_values
 from jobs.forms.job import JobForm
 from jobs.forms.laid_aside import NAME, Aside, LaidAside
 from jobs.forms.names import Names
@@ -24,12 +25,12 @@ NOTED = (  # the fields that have a place for notes beside them
     *("team", "pool", "spec", "worker_count", "custom_gpus", "flavor", "rdma", "image", "framework"),
     "env_check",
     *("auto_restart", "max_restarts", "hang_detection", "hang_timeout_seconds", "hang_action"),
-    *("command", "env_text", "env", "public_data", "mounts", "name", "description", "tags"),
+    *("command", "env_text", "env", "public_data", "mounts", "alerts", "name", "description", "tags"),
     *("priority", "start_policy", "max_queue_minutes", "max_runtime_minutes", "stop_grace_seconds"),
     "keep_after_failure_minutes",
 )
 
-POOL_WENT = ("pool_gone", "pool_retired")
+OF_THE_TEAM = ("pool_gone", "pool_retired", "alert_gone")
 SPEC_RETIRED = {"spec_carried": "spec_replaced", "spec_gone": "spec_retired"}
 
 
@@ -58,6 +59,7 @@ class Settled:
         drawn = {
             "team": self.team_changed or len(self.form.offer.teams) < 2,
             "pool": self.team_changed,
+            "alerts": self.team_changed,
             "rdma": self.rdma_changed,
         } | dict.fromkeys(("spec", "flavor", "image", "public_data", "mounts"), self.moved)
         return [name for name in NOTED if not drawn.get(name)]
@@ -126,8 +128,9 @@ class Following:
         self._single("image", [image.pk for image in self.offer.images])
         self._public_data()
         self._mounts()
+        self._alerts()
         if self.offer.pool is None:
-            self.told = [change for change in self.told if change.code in POOL_WENT]
+            self.told = [change for change in self.told if change.code in OF_THE_TEAM]
             self.told = self.told or ([Change("pool_missing")] if self._gone else [])
         if self._back:
             self.told.append(Change("back", {"what": [(one.field, one.name) for one in self._back]}))
@@ -220,6 +223,24 @@ class Following:
             rows = rows or self._suggested()
         self.values.setlist("mount_volume", [volume for volume, _path in rows])
         self.values.setlist("mount_path", [path for _volume, path in rows])
+
+    def _alerts(self) -> None:
+        """Alerts to channels that the team's jobs may not use go, and come back with their team."""
+        rows = AlertRows(self.values).rows
+        named = [row for row in rows if plain_id(row.channel) is not None]
+        if not named and not self._aside.holds("alerts"):
+            return
+        offered = {channel.id for channel in self.offer.channels}
+        gone = [row for row in named if plain_id(row.channel) not in offered]
+        back = self._aside.take("alerts", lambda value: plain_id(value) in offered)
+        self._back += back
+        rows = [row for row in rows if row not in gone] + [AlertRow.of(one.value, one.more) for one in back]
+        names = self.names.channels([int(row.channel) for row in gone])
+        for row in gone:
+            one = self._lay(Aside("alerts", row.channel, names[int(row.channel)], row.said))
+            self.told.append(Change("alert_gone", {"name": one.name}))
+        for name, values in row_values(rows).items():
+            self.values.setlist(name, values)
 
     def _suggested(self) -> list[tuple[str, str]]:
         grants = [grant for grant in self.offer.volumes if grant.suggested]

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from jobs.estimate import Promise
 from jobs.findings import Finding
+from jobs.forms.alerts import AlertRow, AlertRows
 from jobs.forms.fields import choice, one_id, one_offered, own, shared, switch, text, whole
 from jobs.forms.image_choice import ImageChoice, ImageSelect
 from jobs.forms.offer import Offer, offer_read
@@ -38,6 +39,9 @@ from teams.models import User
 from teams.pages import plain_id
 
 PLACE = re.compile(r"place-(\d{1,9})-([a-z_]{1,40})")
+
+
+ROWS = {"mounts": gettext_lazy("High-performance storage"), "alerts": gettext_lazy("Alerts of the job")}
 
 
 @shared
@@ -94,6 +98,7 @@ class JobForm(forms.Form):
         super().__init__(data=switched(data))
         self.variables = Variables(self.data)  # type: ignore[arg-type]
         self.mount_rows = self._rows("mount_volume", "mount_path")
+        self.alerts = AlertRows(self.data)  # type: ignore[arg-type]
         self.full_clean()
         self.after_refusal = bool(self.cleaned_data.get("tried"))
         self.offer = offer or offer_read(user, self.cleaned_data.get("team"), self.cleaned_data.get("pool"))
@@ -122,7 +127,7 @@ class JobForm(forms.Form):
     @property
     def unclear_fields(self) -> set[str]:
         """Fields without a usable value. In the text of variables the other pieces are still judged."""
-        return {one.field for one in self.unclear} - {"env_text", "mounts"}
+        return {one.field for one in self.unclear} - {"env_text", "mounts", "alerts"}
 
     def shows(self, name: str) -> bool:
         """Whether its page has a control for the field."""
@@ -141,12 +146,13 @@ class JobForm(forms.Form):
         """The id of the element in which the field of the request is found."""
         name = self.field_of(path).partition(".")[0]
         places = {"mounts": "mount-rows", "env": "env-rows", "spec": "spec-part", "framework": "framework"}
+        places["alerts"] = "alert-rows"
         return places.get(name, f"id_{name}")
 
     def label_of(self, path: str) -> str:
         name = self.field_of(path).partition(".")[0]
-        if name == "mounts":
-            return _("High-performance storage")
+        if name in ROWS:
+            return str(ROWS[name])
         return str(self.fields["env_text" if name == "env" else name].label)
 
     def mark(self) -> None:
@@ -155,7 +161,9 @@ class JobForm(forms.Form):
         for name in in_order:
             attrs = own(self, name).widget.attrs
             attrs["class"] = f"{attrs.get('class', '')} is-invalid"
-        rows = [row for row in (*self.variables.rows, *self.mount_rows) if row.errors]
+        all_rows: Sequence[Row | AlertRow]
+        all_rows = [*self.variables.rows, *self.mount_rows, *self.alerts.rows]
+        rows = [row for row in all_rows if row.errors]
         early = list(self.fields).index("public_data")
         if in_order and not (rows and list(self.fields).index(in_order[0]) >= early):
             self.fields[in_order[0]].widget.attrs["autofocus"] = True
@@ -164,8 +172,14 @@ class JobForm(forms.Form):
 
     def _unclear(self) -> list[Unclear]:
         typed = [Unclear(name, str(text)) for name, texts in self.errors.items() for text in texts]
-        rows = enumerate(self.mount_rows, start=1)
-        wrong = (Unclear("mounts", text, number) for number, row in rows for text in row.errors)
+        both: dict[str, Sequence[Row | AlertRow]]
+        both = {"mounts": self.mount_rows, "alerts": self.alerts.rows}
+        wrong = (
+            Unclear(name, text, number)
+            for name, in_rows in both.items()
+            for number, row in enumerate(in_rows, start=1)
+            for text in row.errors
+        )
         return typed + list(islice(wrong, limits.MOST_MOUNTS))
 
     def _rows(self, left: str, right: str) -> list[Row]:
@@ -176,19 +190,20 @@ class JobForm(forms.Form):
         rows = [Row(*pair) for pair in zip(*padded, strict=True)]
         return [*(row for row in rows if not row.empty), Row("", "")]
 
-    def _place_of(self, path: str) -> tuple[int, Row | None]:
+    def _place_of(self, path: str) -> tuple[int, Row | AlertRow | None]:
         """The number of the row in which a field of the request stands, and the row."""
         head, _dot, rest = path.partition(".")
         at = rest.partition(".")[0]
         return self._places.get((head, int(at)), (0, None)) if at.isdecimal() else (0, None)
 
     @cached_property
-    def _places(self) -> dict[tuple[str, int], tuple[int, Row]]:
+    def _places(self) -> dict[tuple[str, int], tuple[int, Row | AlertRow]]:
         """Rows with their numbers by where they stand in the request; there may be thousands."""
-        both: dict[str, Sequence[Row]] = {"env": self.variables.rows, "mounts": self.mount_rows}
+        all_rows: dict[str, Sequence[Row | AlertRow]]
+        all_rows = {"env": self.variables.rows, "mounts": self.mount_rows, "alerts": self.alerts.rows}
         return {
             (head, row.at): (number, row)
-            for head, rows in both.items()
+            for head, rows in all_rows.items()
             for number, row in enumerate(rows, start=1)
             if row.at is not None
         }
@@ -216,6 +231,7 @@ class JobForm(forms.Form):
             env=self._env(),
             public_data=bool(values.get("public_data")),
             mounts=self._mounts(),
+            alerts=self.alerts.asked,
             description=unix_newlines(values.get("description", "")),
             tags=tags_of(values.get("tags", "")),
             priority=values.get("priority") or Priority.NORMAL.label_code,

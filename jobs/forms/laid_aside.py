@@ -31,6 +31,9 @@ class LaidAside:
     def put(self, aside: Aside) -> None:
         self._kept = [one for one in self._kept if _key(one) != _key(aside)] + [aside]
 
+    def holds(self, field: str) -> bool:
+        return any(one.field == field for one in self._kept)
+
     def take(self, field: str, fits: Callable[[str], bool] = bool) -> list[Aside]:
         """All values of the field that fit again. They are not kept any longer: who chose another meanwhile
         does not get them back later."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from alerts.models import Channel
 from images.models import Image
 from jobs.forms.laid_aside import Aside
 from pools.models import Flavor, Pool, WorkerSpec
@@ -52,6 +53,12 @@ class Names:
             grants = VolumeGrant.objects.filter(volume__in=missing, team__memberships__user=self._user)
             found = grants.values_list("volume", "volume__file_system__name", "volume__name")
             names |= {pk: f"{file_system} / {name}" for pk, file_system, name in found}
+        return {pk: names.get(pk, f"#{pk}") for pk in pks}
+
+    def channels(self, pks: Collection[int]) -> dict[int, str]:
+        """Alert channels."""
+        mine = Channel.objects.for_user(self._user).filter(pk__in=pks).order_by()
+        names = dict(mine.values_list("pk", "name")) if pks else {}
         return {pk: names.get(pk, f"#{pk}") for pk in pks}
 
     def retired(self, *ones: Aside) -> list[Aside]:

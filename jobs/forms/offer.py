@@ -9,9 +9,9 @@ from functools import cached_property
 from django.utils import timezone
 
 from images.models import Image
-from jobs.facts import Facts, FlavorFacts, PoolFacts, SpecFacts
-from jobs.reading import Access, access_read, facts_read, pool_read
-from jobs.spec import JobSpec
+from jobs.facts import ChannelFacts, Facts, FlavorFacts, PoolFacts, SpecFacts
+from jobs.reading import Access, access_read, channels_read, facts_read, pool_read, usual_read
+from jobs.spec import AlertAsked, JobSpec
 from pools.capacity import custom_startable, startable
 from pools.models import Pool
 from pools.reading import PoolNumbers
@@ -32,8 +32,9 @@ class Offer:
     """What can be chosen once team and pool are; a team or pool that is not the user's counts as not
     chosen. A part is read when it is first looked at: an update of the numbers needs no lists."""
 
-    def __init__(self, access: Access, team_id: int | None) -> None:
+    def __init__(self, user: User, access: Access, team_id: int | None) -> None:
         team = access.team(team_id)
+        self._user = user.pk
         self.access = access
         self.teams = access.teams
         self.team = team.id if team else None
@@ -59,6 +60,17 @@ class Offer:
     def volumes(self) -> Sequence[VolumeGrant]:
         return _volumes(self.team, self.pool) if self.team and self.pool else ()
 
+    @cached_property
+    def channels(self) -> Sequence[ChannelFacts]:
+        """By name; there is none before there is a team."""
+        found = channels_read(self._user, self.team).values() if self.team else ()
+        return sorted(found, key=lambda channel: (channel.name, channel.id))
+
+    @property
+    def usual_alerts(self) -> Sequence[AlertAsked]:
+        """Those that the person's new jobs begin with, as far as the team's may use them."""
+        return usual_read(self._user, self.team) if self.team else ()
+
     @property
     def card_numbers(self) -> tuple[tuple[int, int], ...]:
         """Of each spec its id, and how many such Workers could start now."""
@@ -81,7 +93,7 @@ class Offer:
 
 def offer_read(user: User, team_id: int | None, pool_id: int | None) -> Offer:
     """What `user` may choose."""
-    return Offer(access_read(user.pk, pool_id), team_id)
+    return Offer(user, access_read(user.pk, pool_id), team_id)
 
 
 def offer_start(user: User, team_id: int | None = None, pool_id: int | None = None) -> Offer:
@@ -96,7 +108,7 @@ def offer_start(user: User, team_id: int | None = None, pool_id: int | None = No
     ids = [numbers.pool.pk for numbers in pools]
     if pool_id not in ids:
         access = access_read(user.pk, next(iter(ids), None))
-    offer = Offer(access, team_id)
+    offer = Offer(user, access, team_id)
     offer.pools = pools
     return offer
 

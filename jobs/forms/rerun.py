@@ -21,7 +21,7 @@ from jobs.forms.variables import Data, row_values
 from jobs.models import Job
 from jobs.private import private_read
 from jobs.repeating import rerun_estimate
-from jobs.rerun import HANG, NOTHING, Changes, rerun_of
+from jobs.rerun import HANG, NOTHING, Changes, Repeater, rerun_of
 from jobs.spec import EnvVar, JobSpec, unix_newlines
 from jobs.texts import change_text
 from teams.models import User
@@ -75,7 +75,8 @@ class RerunForm(JobForm):
         typed = super()._request()
         self.changes = Changes(self._changed(typed), self.entered)
         offer = self.offer
-        rerun = rerun_of(self.asked, self.job.key, self.changes, offer.pool, may_use_high=offer.may_use_high)
+        repeater = Repeater(offer.may_use_high, {channel.id for channel in offer.channels})
+        rerun = rerun_of(self.asked, self.job.key, self.changes, offer.pool, repeater)
         return rerun.spec
 
     def _changed(self, typed: JobSpec) -> dict[str, Any]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from jobs.estimate import Estimate
 from jobs.facts import Facts
 from jobs.forms.job import JobForm
-from jobs.spec import JobSpec
+from jobs.spec import AlertAsked, JobSpec
 from jobs.states import Framework
 from jobs.texts import FRAMEWORK_LABELS, HANG_ACTION_LABELS, PRIORITY_LABELS, gpus_text
+from jobs.texts.alerts import alert_text
 
 BETWEEN = " · "
 
@@ -23,10 +26,16 @@ def said_of(form: JobForm, spec: JobSpec, facts: Facts, judged: Estimate) -> dic
         "environment": _joined(facts.image.reference if facts.image else "", _framework(spec)),
         "command": _command(spec),
         "storage": pgettext("between entries", ", ").join(m.mount_path for m in spec.mounts),
+        "alerts": alerts_said(spec.alerts or (), {c.id: c.name for c in facts.channels.values()}),
         "basics": spec.name.strip(),
         "tolerance": _tolerance(spec),
         "advanced": _advanced(spec),
     }
+
+
+def alerts_said(alerts: Sequence[AlertAsked], names: Mapping[int, str]) -> str:
+    told = (alert_text(one.events, one.minutes, names.get(one.channel, f"#{one.channel}")) for one in alerts)
+    return BETWEEN.join(told) or _("nobody is told")
 
 
 def _tolerance(spec: JobSpec) -> str:

@@ -14,6 +14,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from jobs.forms.alerts import alert_values
 from jobs.forms.following import Following, rdma_settled
 from jobs.forms.job import JobForm
 from jobs.forms.laid_aside import Aside
@@ -25,7 +26,7 @@ from jobs.forms.taking_over import pool_adopted, taken_over
 from jobs.forms.variables import row_values
 from jobs.models import Job
 from jobs.private import private_read
-from jobs.rerun import priority_allowed
+from jobs.rerun import Repeater, allowed_to
 from jobs.services import may_stop
 from jobs.spec import EnvVar, JobSpec
 from jobs.states import Framework, Priority, State
@@ -87,7 +88,8 @@ def start_from(user: User, job: Job, *, replace_it: bool = False, adopt: str = "
     `replace_it` the new job is to take its place, which only a waiting one gives up. `adopt` are values of
     an alternative, as JSON."""
     offer = offer_read(user, job.team_id, pool_adopted(adopt) or job.pool_id)
-    spec, lowered = priority_allowed(job.spec_to_repeat, may_use_high=offer.may_use_high)
+    repeater = Repeater(offer.may_use_high, {channel.id for channel in offer.channels})
+    spec, allowed = allowed_to(repeater, job.spec_to_repeat)
     values = _new(offer) | asked_values(spec) | {"origin": [job.key]}
     may = replace_it and may_stop(user=user, job=job)
     if may and job.state == State.QUEUED:
@@ -96,7 +98,7 @@ def start_from(user: User, job: Job, *, replace_it: bool = False, adopt: str = "
     posted, _undo = taken_over(_posted(values), adopt)
     left = Following(user, posted, offer, Names(user, _known(job))).run()
     form, rdma = rdma_settled(JobForm(user, left.values, left.offer))
-    said = [following_text(change.code, change.data) for change in (*left.told, *rdma, *lowered)]
+    said = [following_text(change.code, change.data) for change in (*left.told, *rdma, *allowed)]
     kept: Any = form.data
     if replace_it and "replaces" not in values:
         told.insert(0, not_replaced_text(job, may=may))
@@ -110,7 +112,7 @@ def _posted(values: Values) -> MultiValueDict[str, Any]:
 
 def _new(offer: Offer) -> Values:
     suggested = [grant for grant in offer.volumes if grant.suggested]
-    return {
+    return alert_values(offer.usual_alerts) | {
         "team": [offer.team or ""],
         "pool": [offer.pool.id if offer.pool else ""],
         "spec": [offer.cards[0].spec.id if len(offer.cards) == 1 else ""],
@@ -153,6 +155,7 @@ def asked_values(spec: JobSpec) -> Values:
         "command": [spec.command],
         "mount_volume": [str(m.volume) for m in spec.mounts],
         "mount_path": [m.mount_path for m in spec.mounts],
+        **({} if spec.alerts is None else alert_values(spec.alerts)),
         "name": [spec.name],
         "description": [spec.description],
         "tags": [tags_text(spec.tags)],

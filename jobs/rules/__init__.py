@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.facts import Facts
 from jobs.findings import Finding
+from jobs.rules.alerts import alerts
 from jobs.rules.basics import basics
 from jobs.rules.mounts import mounts, normal_path
 from jobs.rules.private import private_sources
@@ -26,6 +27,7 @@ def check(spec: JobSpec, facts: Facts) -> list[Finding]:
         *environment(spec),
         *private_sources(spec, facts),
         *mounts(spec, facts),
+        *alerts(spec, facts),
         *basics(spec),
         *advanced(spec, facts),
     ]

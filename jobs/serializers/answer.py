@@ -15,6 +15,7 @@ from rest_framework import serializers
 from jobs.attempts import attempt_steps
 from jobs.difference import How
 from jobs.models import Attempt, Job, JobEvent
+from jobs.rules.alerts import EVENTS
 from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, OriginKind, Priority, State
@@ -278,6 +279,14 @@ class MountSerializer(serializers.Serializer[Any]):
     read_only = serializers.BooleanField()  # type: ignore[assignment]
 
 
+class AlertSerializer(serializers.Serializer[Any]):
+    """Which channel is told of which events; `minutes` is the limit of the timed one."""
+
+    events = serializers.ListField(child=serializers.ChoiceField(choices=EVENTS))
+    channel = serializers.IntegerField(allow_null=True, help_text="Null: a private one of somebody else.")
+    minutes = serializers.IntegerField(allow_null=True)
+
+
 class DeployStepSerializer(serializers.Serializer[Step]):
     """A step of a deployment; `reason` is why it failed there."""
 
@@ -302,14 +311,16 @@ class AttemptSerializer(serializers.Serializer[Attempt]):
 
 
 class JobSerializer(JobRowSerializer):
-    """A job with everything. `place` and `waits_for` of the context are those of a waiting one, and
-    `private` the values of its private variables that the reader has entered."""
+    """A job with everything. `place` and `waits_for` of the context are those of a waiting one,
+    `private` the values of its private variables that the reader has entered, and `alerts` as the reader may
+    see them."""
 
     reason = serializers.SerializerMethodField()
     queue = serializers.SerializerMethodField()
     command = serializers.CharField(source="request.command")
     env = serializers.SerializerMethodField()
     mounts = MountSerializer(many=True, source="frozen.mounts")
+    alerts = serializers.SerializerMethodField()
     attempts = AttemptSerializer(many=True, help_text="All runs so far.")
     findings = FindingSerializer(many=True)
 
@@ -327,6 +338,10 @@ class JobSerializer(JobRowSerializer):
     def get_queue(self, job: Job) -> dict[str, Any] | None:
         place = self.context.get("place")
         return _shown(QueuePlaceSerializer(place)) if place else None
+
+    @extend_schema_field(AlertSerializer(many=True))
+    def get_alerts(self, job: Job) -> list[dict[str, Any]]:
+        return [_shown(AlertSerializer(alert)) for alert in self.context["alerts"]]
 
     @extend_schema_field(EnvVarSerializer(many=True))
     def get_env(self, job: Job) -> list[dict[str, Any]]:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from jobs.editing import Edit
-from jobs.serializers.request import MOST_ENTRIES, CodeField, JobRequestSerializer
+from jobs.serializers.request import (
+    MOST_ENTRIES,
+    AlertRequestSerializer,
+    CodeField,
+    JobRequestSerializer,
+)
+from jobs.spec import alerts_of
 from jobs.states import PRIORITY_CODES
 from teams.rest import StrictSerializer, StrictStringField
 
@@ -21,8 +27,17 @@ class JobEditSerializer(StrictSerializer):
         child=StrictStringField(nul=True, allow_blank=True), required=False, max_length=MOST_ENTRIES
     )
 
+    alerts = AlertRequestSerializer(  # type: ignore[call-arg]
+        many=True,
+        required=False,
+        max_length=MOST_ENTRIES,
+        help_text="Until the job has ended, in the place of the alerts to channels that the caller may use.",
+    )
+
     def edit(self) -> Edit:
         fields = dict(self.validated_data)
         if "tags" in fields:
             fields["tags"] = tuple(fields["tags"])
+        if "alerts" in fields:
+            fields["alerts"] = alerts_of(fields["alerts"])
         return Edit(**fields)

@@ -8,8 +8,9 @@ from typing import Any
 from drf_spectacular.drainage import set_override
 from rest_framework import exceptions, serializers
 
+from jobs.rules.alerts import EVENTS
 from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
-from jobs.spec import EnvVar, JobSpec, MountSpec, unix_newlines
+from jobs.spec import EnvVar, JobSpec, MountSpec, alerts_of, unix_newlines
 from jobs.states import PRIORITY_CODES, Framework
 from jobs.texts import finding_text
 from teams.rest import StrictBooleanField, StrictIntegerField, StrictSerializer, StrictStringField
@@ -65,6 +66,14 @@ class MountRequestSerializer(StrictSerializer):
     mount_path = _text()
 
 
+class AlertRequestSerializer(StrictSerializer):
+    """Events, and the channel that is told of them. With a timed one (`…_too_long`) goes its limit."""
+
+    events = serializers.ListField(child=CodeField(codes=EVENTS), max_length=MOST_ENTRIES)
+    channel = StrictIntegerField()
+    minutes = _optional_number()
+
+
 class JobRequestSerializer(StrictSerializer):
     """The body of `POST jobs/`. What is missing or wrong by a rule is a finding; here only forms count."""
 
@@ -97,6 +106,14 @@ class JobRequestSerializer(StrictSerializer):
     env = EnvVarRequestSerializer(many=True, default=list, max_length=MOST_ENTRIES)  # type: ignore[call-arg]
     public_data = StrictBooleanField(default=False)
     mounts = MountRequestSerializer(many=True, default=list, max_length=MOST_ENTRIES)  # type: ignore[call-arg]
+    alerts = AlertRequestSerializer(  # type: ignore[call-arg]
+        many=True,
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=MOST_ENTRIES,
+        help_text="Null: those that the caller's new jobs begin with; an empty list: nobody is told.",
+    )
     name = _text(default="")
     description = _text(default="")
     tags = serializers.ListField(child=_text(), default=list, max_length=MOST_ENTRIES)
@@ -113,5 +130,6 @@ class JobRequestSerializer(StrictSerializer):
         fields["command"] = unix_newlines(fields["command"])
         fields["env"] = tuple(EnvVar(**{"value": None} | variable) for variable in fields["env"])
         fields["mounts"] = tuple(MountSpec(**mount) for mount in fields["mounts"])
+        fields["alerts"] = None if fields["alerts"] is None else alerts_of(fields["alerts"])
         fields["tags"] = tuple(fields["tags"])
         return JobSpec(**fields)

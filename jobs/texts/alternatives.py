@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from jobs.estimate import Alternative
+from jobs.texts.alerts import left_out_text
 from jobs.texts.filling import filled
 from jobs.texts.reasons import gpus_text
 from pools.capacity import Shape
@@ -31,7 +32,7 @@ SHOWN_PARTS = 3  # of a sum; more are multiplied
 
 def change_text(code: str, data: Mapping[str, Any]) -> str:
     """What becomes different, in a few words."""
-    return filled(CHANGES, code, data)
+    return left_out_text(data["n"]) if code == "alerts_left_out" else filled(CHANGES, code, data)
 
 
 def alternative_text(one: Alternative) -> str:

@@ -95,12 +95,28 @@ FINDINGS = {
     "path_too_long": gettext_lazy(
         "Too long: at most %(most)s bytes, and %(most_name)s bytes between two slashes."
     ),
+    "event_unknown": gettext_lazy("There is no event “%(name)s”."),
+    "two_timed_events": gettext_lazy(
+        "At most one event with a limit in minutes; the others go into further entries."
+    ),
+    "only_with_timed_event": gettext_lazy("Only used with an event that has a limit in minutes."),
+    "channel_unknown": gettext_lazy(
+        "There is no such alert channel for jobs of this team: choose a private one of your own, "
+        "or one that is shared with this team."
+    ),
+    "channel_disabled": gettext_lazy("The alert channel %(name)s is disabled: nothing is sent to it."),
+    "no_alert": gettext_lazy(
+        "Nobody is told when this job fails or waits for long. Alerts are worth it for long or long-queued "
+        "jobs."
+    ),
     "no_mounts": gettext_lazy("No volume is mounted: whatever the job writes is lost when it ends."),
     "hang_restart_needs_auto_restart": gettext_lazy(
         "A job can be restarted when it hangs only if automatic restart is on."
     ),
     "priority_needs_right": gettext_lazy("Your team admin has not granted you high priority."),
 }
+
+EVENT_MEANT = gettext_lazy("There is no event “%(name)s”. Did you mean “%(near)s”?")
 
 RETIRED = {
     "pool_unknown": gettext_lazy("The resource pool %(retired)s was retired: choose another."),
@@ -133,6 +149,8 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
         return filled(RETIRED, code, data)
     if "gone" in data:
         return filled(GONE, code, data)
+    if code == "event_unknown" and "near" in data:
+        return str(EVENT_MEANT) % data
     if code == "path_not_mounted" and "near" in data:
         return str(DID_YOU_MEAN) % {**data, "text": filled(FINDINGS, code, data)}
     if "script" in data:

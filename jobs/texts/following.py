@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
+from jobs.texts.alerts import left_out_text
 from jobs.texts.filling import filled
 from jobs.texts.reasons import gpus_text
 
@@ -37,6 +38,9 @@ FOLLOWING = {
     "mount_gone": gettext_lazy(
         "The volume %(name)s cannot be mounted in the zone %(zone)s: its row with %(path)s is taken out."
     ),
+    "alert_gone": gettext_lazy(
+        "The alert channel %(name)s is not for jobs of this team: its alert is taken out."
+    ),
     "priority_lowered": gettext_lazy(
         "The job has high priority, which you may not use in its team: set to normal."
     ),
@@ -54,6 +58,7 @@ KINDS = {
     "image": pgettext_lazy("back again", "image %(name)s"),
     "mounts": pgettext_lazy("back again", "volume %(name)s"),
     "public_data": pgettext_lazy("back again", "public data"),
+    "alerts": pgettext_lazy("back again", "alert to %(name)s"),
     "rdma": "RDMA",
 }
 
@@ -63,6 +68,8 @@ def following_text(code: str, data: Mapping[str, Any]) -> str:
     if code == "back":
         named = [str(KINDS[kind]) % {"name": name} for kind, name in data["what"]]
         return _("Back again: %(what)s.") % {"what": _listed(named)}
+    if code == "alerts_left_out":
+        return left_out_text(data["n"])
     if code == "rdma_went_off":
         return filled(RDMA_WENT_OFF, data["why"], {})
     if code == "mounts_suggested":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +16,7 @@ from jobs.forms.causes import Cause, Row, Trouble, blamed, rows
 from jobs.models import Attempt, Job
 from jobs.reading import request_read
 from jobs.reasons import job_waiting
-from jobs.rerun import NOTHING, rerun_of
+from jobs.rerun import NOTHING, Repeater, rerun_of
 from jobs.states import PLACED, State
 from jobs.texts import finding_text, reason_text
 from jobs.texts.causes import HELP, cause_title, exit_text, has_gpus_text
@@ -51,7 +52,8 @@ def _ran_text(trouble: Trouble) -> str:
 
 
 def _shown(job: Job, user: User, trouble: Trouble) -> list[dict[str, Any]]:
-    spec, facts = request_read(user, rerun_of(job.spec_asked, job.key, NOTHING, None).spec)
+    asked = replace(job.spec_asked, alerts=())  # what is told of it is no cause
+    spec, facts = request_read(user, rerun_of(asked, job.key, NOTHING, None, Repeater(True)).spec)
     judged = estimate(spec, facts)
     shown = [_row(job, trouble, row) for row in rows(trouble, spec, judged, facts)]
     return sorted(shown, key=lambda row: not row["suspect"])

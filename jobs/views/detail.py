@@ -138,7 +138,7 @@ def _related(job: Job, user: User) -> dict[str, Any]:
     origin = origin_read(job=job, user=user)
     return {
         "origin": origin,
-        "differences": difference_rows(origin.differences) if origin else [],
+        "differences": difference_rows(origin.differences, origin.channels) if origin else [],
         "copies": copies_read(job=job, user=user),
     }
 

@@ -89,6 +89,8 @@ def _made(request: HttpRequest, sent: Sent, spec: JobSpec, make: Callable[[], Jo
         messages.success(request, _("Created."))
         if job.origin is not None and job.priority != job.origin.priority:
             messages.info(request, following_text("priority_lowered", {}))
+        if job.origin is not None and (fewer := len(job.origin.alerts) - len(job.alerts)) > 0:
+            messages.info(request, following_text("alerts_left_out", {"n": fewer}))
     else:
         messages.info(request, _("This was sent before: here is the job it created."))
     answer = HttpResponse(status=303)

@@ -4,7 +4,7 @@
   const KEY = "create-draft";
   const SAVE_MS = 250;
   const OF_THE_PAGE = ["csrfmiddlewaretoken", "seen", "tried", "promise", "shown_team", "shown_pool"];
-  const OF_THE_POOL = ["spec", "flavor", "image", "public_data", "mount_volume", "mount_path"];
+  const OF_THE_POOL = ["spec", "flavor", "image", "public_data", "mount_volume", "mount_path", "alert_channel", "alert_timed", "alert_minutes", "alert_event"];
   const form = document.getElementById("create-form");
   const choices = document.getElementById("choices");
   const owner = form.elements.typed_by.value;
@@ -51,8 +51,7 @@
     }
     for (const radio of form.querySelectorAll("input[type=radio]")) radio.checked = of(radio.name).includes(radio.value);
     form.dispatchEvent(new CustomEvent("env-as", { detail: of("env_text").length ? "text" : "rows" }));
-    const covered = of("env_private");
-    for (const [rows, names] of [["env-rows", ["env_name", "env_value", "env_from"]], ["mount-rows", ["mount_volume", "mount_path"]]]) {
+    for (const [rows, names] of [["env-rows", ["env_name", "env_value", "env_from"]], ["mount-rows", ["mount_volume", "mount_path"]], ["alert-rows", ["alert_channel", "alert_timed", "alert_minutes"]]]) {
       const place = document.getElementById(rows);
       const wanted = of(names[0]).length;
       for (let n = place.querySelectorAll("[data-row]").length; n < wanted; n += 1) {
@@ -60,7 +59,10 @@
       }
       [...place.querySelectorAll("[data-row]")].forEach((row, at) => {
         for (const name of names) row.querySelector(`[name=${name}]`).value = of(name)[at] ?? "";
-        for (const box of row.querySelectorAll("[name=env_private]")) Object.assign(box, { value: String(at), checked: covered.includes(String(at)) });
+        for (const box of row.querySelectorAll("input[type=checkbox]")) {
+          box.value = box.value.replace(/^\d+/, String(at));
+          box.checked = of(box.name).includes(box.value);
+        }
       });
     }
     for (const [name, value] of values) {

@@ -4,15 +4,15 @@
   const controls = "input, select, textarea";
   const changed = (element) => element.dispatchEvent(new Event("input", { bubbles: true }));
 
-  // A box that is not ticked sends nothing, so that each sends the number of its row.
+  // A box that is not ticked sends nothing, so that each sends the number of its row, before what it stands for.
   const number = (rows) => {
     [...rows.querySelectorAll("[data-row]")].forEach((row, at) => {
-      for (const box of row.querySelectorAll("input[type=checkbox]")) box.value = String(at);
+      for (const box of row.querySelectorAll("input[type=checkbox]")) box.value = box.value.replace(/^\d+/, String(at));
     });
   };
   const empty = (row) => {
     for (const control of row.querySelectorAll(controls)) {
-      if (control.type === "checkbox") control.checked = control.defaultChecked;
+      if (control.type === "checkbox") control.checked = control.defaultChecked && !("off" in control.dataset);
       else control.value = "";
       control.placeholder = control.dataset.placeholder || control.placeholder;
       control.classList.remove("is-invalid");

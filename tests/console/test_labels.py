@@ -29,8 +29,8 @@ LABELS = {
     "create": "任务类型 训练任务 资源类型 包年包月资源 资源池 占用情况 负载排队情况 Worker&nbsp;规格 "
     "Worker&nbsp;数量 总&nbsp;GPU&nbsp;数量 可启动数量 空闲卡数 自定义卡数 RDMA 镜像 分布式框架 单机 "
     "PyTorch&nbsp;DDP 启动命令 环境变量 仅创建人可见 系统盘 公共数据 高性能存储 挂载路径 "
-    "任务名称 描述 标签 高级 失败后保留现场 容错 自动重启 Hang&nbsp;检测 环境检测 核对路径 提交前确认 试跑 "
-    "确认创建 可立即启动",
+    "任务告警 任务名称 描述 标签 高级 失败后保留现场 容错 自动重启 Hang&nbsp;检测 环境检测 核对路径 "
+    "提交前确认 试跑 确认创建 可立即启动",
     "queued": "任务列表 任务详情 排队中 事件 任务日志 克隆 改配重跑 停止并改配 定位问题 优先级",
     "deploying": "部署中 分配资源 准备存储 初始化 拉取镜像",
     "running": "运行中 进程栈",
@@ -42,7 +42,7 @@ LABELS = {
     "storage": "文件系统 存储卷 挂载路径 可用区",
 }
 # Terms whose feature is not there yet: a page that shows one has to move it into the table above.
-NOT_YET = "MPI Ray 任务可视化 任务告警"
+NOT_YET = "MPI Ray 任务可视化"
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from storage.models import Volume
 from teams.models import Team, User
 from tests.e2e.browser import in_browser, signed_in_page
 from tests.factories import (
+    make_channel,
     make_flavor,
     make_image,
     make_pool,
@@ -45,6 +46,7 @@ class World:
     image: int
     data: Volume
     out: Volume
+    channel: int
 
 
 @pytest.fixture
@@ -63,6 +65,7 @@ def world() -> World:
         image=make_image(zone, reference="pytorch:2.4-cu124").pk,
         data=make_volume(zone, team, suggested=False, default_mount_path="/mnt/data"),
         out=make_volume(zone, team, suggested=False, default_mount_path="/mnt/public"),
+        channel=make_channel(make_user(team, admin=True), team).pk,
     )
 
 
@@ -128,6 +131,17 @@ def fill_basics(page: Page) -> None:
     page.fill("#id_keep_after_failure_minutes", "120")
 
 
+def fill_alerts(page: Page, world: World) -> None:
+    if not page.locator("[name=alert_channel]").first.is_visible():
+        page.click("#section-alerts > summary")
+    row = page.locator("#alert-rows [data-row]").first
+    for code in ("failed", "hang"):
+        row.locator(f"[name=alert_event][value='0.{code}']").check()
+    row.locator("[name=alert_timed]").select_option("queued_too_long")
+    row.locator("[name=alert_minutes]").fill("30")
+    row.locator("[name=alert_channel]").select_option(str(world.channel))
+
+
 def created(page: Page) -> Job:
     page.click(CREATE)
     page.wait_for_url("**/jobs/jo-*/")
@@ -161,6 +175,9 @@ def body_of(world: World, **changed: Any) -> dict[str, Any]:
             {"volume": world.data.pk, "mount_path": "/mnt/data set/汉"},
             {"volume": world.out.pk, "mount_path": "/mnt/public"},
         ],
+        "alerts": [
+            {"events": ["failed", "hang", "queued_too_long"], "channel": world.channel, "minutes": 30}
+        ],
         "name": "llm-sft-v3 训练",
         "description": "two\nlines",
         "tags": ["sft", "7b", "夜间"],
@@ -192,6 +209,7 @@ def test_the_stored_request_is_what_was_typed(page: Page, world: World) -> None:
     expect(page.locator("#total-gpus")).to_have_text("24")
     page.check("#id_rdma")
     fill_environment(page, world)
+    fill_alerts(page, world)
     fill_basics(page)
     expect(page.locator("#summary")).to_have_attribute("data-outlook", "now")
     job = created(page)

@@ -45,6 +45,11 @@ def alice(team: Team) -> User:
 
 
 @pytest.fixture
+def user(alice: User) -> User:
+    return alice
+
+
+@pytest.fixture
 def bob(team: Team) -> User:
     return make_user(team, name="bob")
 

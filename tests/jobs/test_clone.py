@@ -11,7 +11,16 @@ from jobs.clone import clone_body
 from jobs.models import Job
 from jobs.serializers import JobRequestSerializer
 from jobs.spec import EnvVar, JobSpec
-from tests.factories import make_image, make_pool, make_team, make_user, make_volume, make_zone, worker_spec
+from tests.factories import (
+    make_channel,
+    make_image,
+    make_pool,
+    make_team,
+    make_user,
+    make_volume,
+    make_zone,
+    worker_spec,
+)
 from tests.jobs.answers import made
 from tests.jobs.pages import CREATE, Page
 
@@ -25,8 +34,13 @@ def pool(team):
 
 
 @pytest.fixture
-def client(api, team):
-    return api(make_user(team, high=True))
+def user(team):
+    return make_user(team, high=True)
+
+
+@pytest.fixture
+def client(api, user):
+    return api(user)
 
 
 @pytest.fixture
@@ -42,7 +56,7 @@ def least(pool):
 
 
 @pytest.fixture
-def everything(least, team, pool):
+def everything(least, team, pool, user):
     """Every field that there is, with another value than its default."""
     volumes = [make_volume(pool.zone, team), make_volume(pool.zone, team)]
     return least | {
@@ -70,6 +84,10 @@ def everything(least, team, pool):
         "mounts": [
             {"volume": volumes[0].pk, "mount_path": "/mnt//data/"},
             {"volume": volumes[1].pk, "mount_path": "/mnt/out"},
+        ],
+        "alerts": [
+            {"events": ["failed", "queued_too_long"], "channel": make_channel(user).pk, "minutes": 30},
+            {"events": ["succeeded"], "channel": make_channel(user, team).pk, "minutes": None},
         ],
         "description": "说明\n</script>",
         "tags": ["x/y", "sft", "x/y"],
@@ -101,7 +119,7 @@ def test_of_the_least_body_the_rest_is_the_documented_defaults(client, team, lea
     body = clone(client, made(client.post(JOBS, least))["id"])
     known = JobRequestSerializer().fields
     defaults = {name: field.get_default() for name, field in known.items() if not field.required}
-    assert body == defaults | {"team": team.pk, "worker_count": 1} | least
+    assert body == defaults | {"team": team.pk, "worker_count": 1, "alerts": []} | least
 
 
 def test_a_custom_count_has_neither_spec_nor_worker_count(client, least, everything):

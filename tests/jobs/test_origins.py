@@ -86,7 +86,7 @@ def test_on_the_page_it_is_in_words() -> None:
         "hang_action": "fail",
         "tags": ("x", "y"),
     }
-    rows = {row.label: row for row in difference_rows(found(changes))}
+    rows = {row.label: row for row in difference_rows(found(changes), {})}
     assert [(row.old, row.new) for label, row in rows.items() if label != "Start command"] == [
         ("off", "on"),
         ("restart if automatic restart is on, else notify", "end the job as failed"),
@@ -96,12 +96,12 @@ def test_on_the_page_it_is_in_words() -> None:
         ("0", "60"),
     ]
     assert rows["Start command"].lines == "-true\n+a\n+b\n+c"
-    (long,) = difference_rows(found({"command": "a\n" * 1000}))
+    (long,) = difference_rows(found({"command": "a\n" * 1000}), {})
     assert (long.lines, long.note) == ("", "changed; it is too long to compare")
     apart = "\n".join(map(str, range(9)))
     old = Asked(replace(OLD, command=apart), FROZEN)
     new = Asked(replace(OLD, command=apart.replace("0", "x").replace("8", "y")), FROZEN)
-    (row, _key) = difference_rows(differences(old, new, ()))
+    (row, _key) = difference_rows(differences(old, new, ()), {})
     assert row.lines == "-0\n+x\n 1\n…\n 7\n-8\n+y"
 
 

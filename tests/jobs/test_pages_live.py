@@ -78,7 +78,7 @@ def test_an_update_of_the_numbers_reads_little(
     shown = sent | {"shown_team": [str(team.pk)], "shown_pool": [str(pool.pk)]}
     with django_assert_max_num_queries(11):  # of few nodes each is drawn, with whose jobs are on it
         client.post("/jobs/estimate/", shown)
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(21):
         client.get(CREATE)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jobs.findings import Finding
-from jobs.rerun import Changes, fields_of_rerun, in_words_of_rerun, rerun_of, unknown_private
+from jobs.rerun import Changes, Repeater, fields_of_rerun, in_words_of_rerun, rerun_of, unknown_private
 from jobs.spec import EnvVar, JobSpec, MountSpec
 from tests.jobs.value_facts import flavor, pool, spec
 
@@ -17,10 +17,11 @@ ENV = (EnvVar("A", "1"), EnvVar("K", None, True), EnvVar("L", None, True))
 KEPT = (ENV[0], EnvVar("K", None, True, KEY), EnvVar("L", None, True, KEY))
 ASKED = spec(gpus=8, worker_count=2, rdma=True, env=ENV, tags=("x",))
 ROCE = pool(flavor(network="roce"))
+ANYBODY = Repeater(may_use_high=True)
 
 
 def again(asked: JobSpec = ASKED, private: tuple[EnvVar, ...] = (), **fields: Any) -> Any:
-    return rerun_of(asked, KEY, Changes(fields, private), ROCE)
+    return rerun_of(asked, KEY, Changes(fields, private), ROCE, ANYBODY)
 
 
 def test_a_plain_one_asks_for_the_same_and_refers_to_private_values() -> None:
@@ -77,9 +78,9 @@ def test_from_a_custom_count(fields: dict[str, Any], becomes: dict[str, Any]) ->
 
 
 def test_rdma_that_the_pool_lost_is_not_taken_out_in_silence() -> None:
-    rerun = rerun_of(ASKED, KEY, Changes({"command": "x"}), pool())
+    rerun = rerun_of(ASKED, KEY, Changes({"command": "x"}), pool(), ANYBODY)
     assert rerun.spec.rdma
-    assert rerun_of(ASKED, KEY, Changes({"spec": 3}), None).spec.rdma  # no pool: refused for that
+    assert rerun_of(ASKED, KEY, Changes({"spec": 3}), None, ANYBODY).spec.rdma  # no pool: refused for that
 
 
 def test_private_values_are_entered_one_by_one() -> None:

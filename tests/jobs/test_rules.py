@@ -6,13 +6,15 @@ import pytest
 
 from jobs.facts import ImageFacts
 from jobs.rules import check, normal_path
-from jobs.spec import EnvVar, MountSpec
+from jobs.spec import AlertAsked, EnvVar, MountSpec
 from tests.jobs.value_facts import IMAGE, facts, flavor, pool, spec
 
 ROCE = pool(flavor(network="roce"))
 TWO_FLAVORS = pool(flavor(), flavor(pk=2))
 DATA = pool(public_data="/data/public")
 KIB = 2**10
+TIMED = ("queued_too_long", "deploying_too_long")
+TOLD = AlertAsked(("failed",), 1)
 
 
 def found(request, given=None):
@@ -21,6 +23,10 @@ def found(request, given=None):
 
 def mounts(*paths):
     return spec(mounts=tuple(MountSpec(1, path) for path in paths))
+
+
+def alert(channel, events=("failed",), minutes=None):
+    return spec(alerts=(AlertAsked(events, channel, minutes),))
 
 
 def env(*pairs):
@@ -102,6 +108,17 @@ def env(*pairs):
         (spec(tags=("",)), facts(), ("tags.0", "required")),
         (spec(tags=("x" * 64,)), facts(), ("tags.0", "too_long")),
         (spec(tags=tuple(map(str, range(21)))), facts(), ("tags", "too_many")),
+        (alert(9), facts(), ("alerts.0.channel", "channel_unknown")),
+        (alert(2), facts(), ("alerts.0.channel", "channel_disabled")),
+        (alert(1, ()), facts(), ("alerts.0.events", "required")),
+        (alert(1, ("failed", "low_gpu_use")), facts(), ("alerts.0.events", "event_unknown")),
+        (alert(1, ("failed",) * 14), facts(), ("alerts.0.events", "too_many")),
+        (alert(1, TIMED[:1]), facts(), ("alerts.0.minutes", "required")),
+        (alert(1, TIMED[:2], 5), facts(), ("alerts.0.events", "two_timed_events")),
+        (alert(1, TIMED[:1], 0), facts(), ("alerts.0.minutes", "out_of_range")),
+        (alert(1, TIMED[:1], 60 * 24 * 90 + 1), facts(), ("alerts.0.minutes", "out_of_range")),
+        (alert(1, ("failed",), 5), facts(), ("alerts.0.minutes", "only_with_timed_event")),
+        (spec(alerts=(TOLD,) * 21), facts(), ("alerts", "too_many")),
         (spec(priority="urgent"), facts(), ("priority", "invalid_choice")),
         (spec(priority="high"), facts(), ("priority", "priority_needs_right")),
         (spec(stop_grace_seconds=3601), facts(), ("stop_grace_seconds", "out_of_range")),
@@ -149,6 +166,8 @@ def test_free_mount_paths(path):
         (spec(priority="high"), facts(may_use_high_priority=True)),
         (spec(stop_grace_seconds=0), facts()),
         (spec(keep_after_failure_minutes=1440), facts()),
+        (spec(alerts=(TOLD,) * 20), facts()),
+        (alert(1, ("failed", "failed", "queued_too_long"), 60 * 24 * 90), facts()),
     ],
 )
 def test_what_breaks_none(request_, given):

@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from alerts.models import Channel
 from images.models import Image
+from jobs.forms.alerts import alert_values
 from jobs.models import Job
-from jobs.spec import EnvVar
+from jobs.spec import EnvVar, alerts_of
 from jobs.texts import FINDINGS
 from pools.models import Pool
 from storage.models import Volume
 from teams.models import User
 from tests.factories import (
+    make_channel,
     make_flavor,
     make_image,
     make_job,
@@ -55,6 +58,11 @@ class World:
     far_volume: Volume
     foreign_pool: Pool
     theirs: Job
+    channel: Channel
+    far_channel: Channel  # of another team of the user
+
+    def alert(self, **changed: Any) -> dict[str, Any]:
+        return {"events": ["failed"], "channel": self.channel.pk, "minutes": None} | changed
 
     def body(self, pool: Pool, gpus: int = 1, **changed: Any) -> dict[str, Any]:
         """A request without a fault in the pool, with the changes."""
@@ -78,7 +86,7 @@ class World:
 def world(db: None) -> World:
     team, other = make_team(), make_team()
     zone, far = make_zone(), make_zone()
-    user = make_user(team)
+    user = make_user(team, second := make_team())
     bare = make_pool(team, zone=zone, nodes=0)
     bare.flavors.all().delete()
     two = make_pool(team, zone=zone, nodes=1)
@@ -102,6 +110,8 @@ def world(db: None) -> World:
         far_volume=make_volume(far, team),
         foreign_pool=make_pool(other, zone=zone, nodes=1),
         theirs=theirs,
+        channel=make_channel(user),
+        far_channel=make_channel(user, second),
     )
 
 
@@ -133,6 +143,10 @@ def with_source(**variable: Any) -> Make:
         command="echo other",
         env=[{"name": "KEY", "private": True, "from_job": w.theirs.key} | variable],
     )
+
+
+def told(**alert: Any) -> Make:
+    return lambda w: w.body(w.pool, alerts=[w.alert(**alert)])
 
 
 def changed(pool: str = "pool", gpus: int = 1, **fields: Any) -> Make:
@@ -212,6 +226,13 @@ CASES: list[tuple[Make, str, str]] = [
         "mounts",
         "too_many",
     ),
+    (told(channel=NOBODY), "alerts.0.channel", "channel_unknown"),
+    (lambda w: told(channel=w.far_channel.pk)(w), "alerts.0.channel", "channel_unknown"),
+    (told(events=["failed", "suceeded"]), "alerts.0.events", "event_unknown"),
+    (told(events=["queued_too_long"]), "alerts.0.minutes", "required"),
+    (told(events=["queued_too_long"], minutes=0), "alerts.0.minutes", "out_of_range"),
+    (told(events=["running_too_long"], minutes=129_601), "alerts.0.minutes", "out_of_range"),
+    (lambda w: w.body(w.pool, alerts=[w.alert()] * 21), "alerts", "too_many"),
     (changed(name=" "), "name", "required"),
     (changed(name="x" * 129), "name", "too_long"),
     (changed(description="x" * 2001), "description", "too_long"),
@@ -229,6 +250,14 @@ CASES: list[tuple[Make, str, str]] = [
     (changed(keep_after_failure_minutes=-1), "keep_after_failure_minutes", "out_of_range"),
 ]
 REST_CASES: list[tuple[Make, str, str]] = [  # the form has no control that sends these
+    (told(events=[]), "alerts.0.events", "required"),
+    (told(events=["failed"] * 14), "alerts.0.events", "too_many"),
+    (
+        told(events=["queued_too_long", "deploying_too_long"], minutes=5),
+        "alerts.0.events",
+        "two_timed_events",
+    ),
+    (told(minutes=5), "alerts.0.minutes", "only_with_timed_event"),
     (changed(job_type="inference"), "job_type", "invalid_choice"),
     (changed(resource_type="spot"), "resource_type", "invalid_choice"),
     (changed(flavor=1), "flavor", "only_with_custom_gpus"),
@@ -258,6 +287,7 @@ def sent_form(body: dict[str, Any]) -> dict[str, Any]:
         "env_value": [v.get("value", "") for v in variables],
         "env_from": [v.get("from_job", "") for v in variables],
         "env_private": [str(i) for i, v in enumerate(variables) if v.get("private")],
+        **({"alerts": [], **alert_values(alerts_of(body["alerts"]))} if "alerts" in body else {}),
         "mounts": [],
         "mount_volume": [str(m["volume"]) for m in mounts],
         "mount_path": [m["mount_path"] for m in mounts],

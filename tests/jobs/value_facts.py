@@ -3,7 +3,16 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from jobs.facts import Facts, FlavorFacts, ImageFacts, PoolFacts, QuotaFacts, SpecFacts, VolumeFacts
+from jobs.facts import (
+    ChannelFacts,
+    Facts,
+    FlavorFacts,
+    ImageFacts,
+    PoolFacts,
+    QuotaFacts,
+    SpecFacts,
+    VolumeFacts,
+)
 from jobs.spec import JobSpec
 from pools.capacity import idle_nodes_of
 
@@ -55,6 +64,7 @@ def facts(**fields):
             1: VolumeFacts(1, "v1", 1, "/data/v1", False),
             2: VolumeFacts(2, "v2", 2, "/data/v2", True),
         },
+        "channels": {1: ChannelFacts(1, "mine", disabled=False), 2: ChannelFacts(2, "off", disabled=True)},
     }
     return Facts(**(values | fields))
 

@@ -1,0 +1,148 @@
+"""The alerts of a form: rows of events with the channel that is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from django.utils.datastructures import MultiValueDict
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from alerts.labels import event_label
+from alerts.rules import JOB_EVENTS, LEAST_MINUTES, MOST_MINUTES, TIMED_JOB_EVENTS
+from jobs.rules.limits import MOST_ALERTS
+from jobs.spec import AlertAsked
+from jobs.texts import finding_text
+from teams.pages import plain_id
+
+ASKED, EVENT = "alerts_asked", "alert_event"
+COLUMNS = ("alert_channel", "alert_timed", "alert_minutes")
+NAMES = (*COLUMNS, EVENT)
+MOST_ROWS = 10 * MOST_ALERTS  # more are read no further; the rules refuse them long before
+MOST_DIGITS = 9
+TIMED_LABELS = {
+    "queued_too_long": gettext_lazy("Waits longer than"),
+    "deploying_too_long": gettext_lazy("Deploys longer than"),
+    "running_too_long": gettext_lazy("Runs longer than"),
+}
+
+
+@dataclass(slots=True)
+class AlertRow:
+    """As typed. `timed` is the event with a limit, `minutes` that limit; `at` is the index in the request."""
+
+    channel: str
+    timed: str
+    minutes: str
+    events: tuple[str, ...]
+    at: int | None = None
+    errors: list[str] = field(default_factory=list)
+    focus: bool = False
+
+    @property
+    def empty(self) -> bool:
+        return not (self.channel or self.timed or self.events)
+
+    @classmethod
+    def of(cls, channel: str, said: str) -> AlertRow:
+        """The row of a channel that says so."""
+        parts = said.split(" ")
+        timed, minutes, *events = parts if len(parts) > 1 else ("", "")
+        return cls(channel, timed, minutes, tuple(events))
+
+    @property
+    def said(self) -> str:
+        """All but the channel."""
+        return " ".join((self.timed, self.minutes.replace(" ", ""), *self.events))
+
+    @property
+    def boxes(self) -> list[tuple[str, str, bool]]:
+        """Code, label and whether it is ticked."""
+        return [(code, event_label(code), code in self.events) for code in JOB_EVENTS]
+
+    @property
+    def limits(self) -> list[tuple[str, str, bool]]:
+        return [(code, str(TIMED_LABELS[code]), code == self.timed) for code in TIMED_JOB_EVENTS]
+
+    def asked(self) -> AlertAsked | None:
+        """None where that is not clear, which is then among the errors."""
+        channel, minutes = plain_id(self.channel), _minutes(self.minutes)
+        events = (*self.events, self.timed) if self.timed else self.events
+        if not events:
+            self.errors.append(_("Choose what to be told of, or remove the row."))
+        elif channel is None:
+            self.errors.append(_("Choose an alert channel, or remove the row."))
+        elif self.timed and minutes is None:
+            said = {"least": LEAST_MINUTES, "most": MOST_MINUTES}
+            self.errors.append(finding_text("out_of_range" if self.minutes else "required", said))
+        else:
+            return AlertAsked(events, channel, minutes if self.timed else None)
+        return None
+
+
+class AlertRows:
+    """All rows that were posted; none are `asked` for by a form that had no place for them."""
+
+    def __init__(self, data: MultiValueDict[str, Any]) -> None:
+        ticked: dict[int, list[str]] = {}
+        for value in data.getlist(EVENT):
+            row, _dot, code = str(value).partition(".")
+            if row.isascii() and row.isdigit() and len(row) < MOST_DIGITS:
+                ticked.setdefault(int(row), []).append(code)
+        columns = list(zip_longest(*(data.getlist(name) for name in COLUMNS), fillvalue=""))[:MOST_ROWS]
+        rows = (
+            AlertRow(channel.strip(), timed, minutes.strip(), tuple(dict.fromkeys(ticked.get(number, ()))))
+            for number, (channel, timed, minutes) in enumerate(columns)
+        )
+        self.rows = [row for row in rows if not row.empty]
+        self._asks = ASKED in data
+        self._more = data.get("add_row") == "alert"
+
+    @property
+    def shown(self) -> list[AlertRow]:
+        """With an empty one where there is none yet, or one more was asked for."""
+        return [*self.rows, AlertRow("", "", "", ())] if self._more or not self.rows else self.rows
+
+    @cached_property
+    def asked(self) -> tuple[AlertAsked, ...] | None:
+        """None: what the person's new jobs begin with."""
+        found: list[AlertAsked] = []
+        for row in self.rows:
+            if (alert := row.asked()) is not None:
+                row.at = len(found)
+                found.append(alert)
+        return tuple(found) if self._asks else None
+
+
+def alert_values(alerts: Iterable[AlertAsked]) -> dict[str, list[str]]:
+    """Alerts as a browser would send them."""
+    listed = list(alerts)
+    timed = [next((e for e in one.events if e in TIMED_JOB_EVENTS), "") for one in listed]
+    return {
+        ASKED: ["1"],
+        "alert_channel": [str(one.channel) for one in listed],
+        "alert_timed": timed,
+        "alert_minutes": ["" if one.minutes is None else str(one.minutes) for one in listed],
+        EVENT: [
+            f"{at}.{e}" for at, one in enumerate(listed) for e in one.events if e not in TIMED_JOB_EVENTS
+        ],
+    }
+
+
+def row_values(rows: Sequence[AlertRow]) -> Mapping[str, list[str]]:
+    """The same of rows as they were typed."""
+    return {
+        "alert_channel": [row.channel for row in rows],
+        "alert_timed": [row.timed for row in rows],
+        "alert_minutes": [row.minutes for row in rows],
+        EVENT: [f"{at}.{code}" for at, row in enumerate(rows) for code in row.events],
+    }
+
+
+def _minutes(text: str) -> int | None:
+    plain = text.isascii() and text.isdigit() and len(text) < MOST_DIGITS
+    return int(text) if plain else None
