@@ -29,7 +29,7 @@ def channel_telling(notice: Notice, log: bool) -> Told:
         title=title % {"event": event_label(notice.code), "name": data["name"]},
         text=text,
         facts=(*facts, (_("Time"), moment_text(notice.at))),
-        path=reverse("alerts"),
+        path=reverse("channel", args=[notice.subject_id]),
         name=data["name"],
         id=str(notice.subject_id),
     )

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from teams.rest import ApiView
 
-COLLECTIONS = ("jobs", "pools", "specs", "images", "volumes", "zones")
+COLLECTIONS = ("jobs", "pools", "specs", "images", "volumes", "zones", "alert-channels")
 
 
 @extend_schema(exclude=True)

@@ -36,6 +36,7 @@ urlpatterns = [
     path("jobs/<job:key>/", jobs.JobDetail.as_view(), name="api-job"),
     path("jobs/<job:key>/events/", jobs.EventList.as_view(), name="api-job-events"),
     path("jobs/<job:key>/env-check/", jobs.EnvCheckList.as_view(), name="api-job-env-check"),
+    path("jobs/<job:key>/deliveries/", jobs.DeliveryList.as_view(), name="api-job-deliveries"),
     path("jobs/<job:key>/workers/", jobs.WorkerList.as_view(), name="api-job-workers"),
     path("jobs/<job:key>/workers/<int:rank>/log/", runs.WorkerLog.as_view(), name="api-worker-log"),
     path(

@@ -20,23 +20,9 @@ from jobs.texts import FATES
 from pools.admin import NodeAdmin
 from pools.models import Node, NodeState
 from pools.services import pool_lock
+from teams.admin import ReadOnly
 
 SHOWN_CONCERNED = 50
-
-
-class ReadOnly:
-    """No adding, no change, no deleting."""
-
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class AttemptInline(ReadOnly, admin.TabularInline):

@@ -19,6 +19,21 @@ from django.utils.translation import ngettext
 from teams.models import ApiToken, Membership, Team, User
 
 
+class ReadOnly:
+    """No adding, no change, no deleting."""
+
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
 class KeepsReferred(admin.ModelAdmin):
     """Refuses to delete what others need, in one counted line a kind instead of a list of thousands."""
 

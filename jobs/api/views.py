@@ -13,6 +13,10 @@ from rest_framework import exceptions, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from alerts.api import DeliveryPages
+from alerts.models import Delivery
+from alerts.rules import Subject
+from alerts.serializers import DeliverySerializer
 from jobs.api.answer import job_answer, refusal, visible_job, visible_jobs
 from jobs.api.creating import HEADER, CreateParams, Making, create_answer, estimate_answer
 from jobs.api.filters import CountsFilter, JobFilter, filtered
@@ -185,6 +189,17 @@ class EventList(ListView):
     def get_queryset(self) -> QuerySet[JobEvent]:
         job = get_object_or_404(Job.objects.for_user(self.request.user).light(), key=self.kwargs["key"])
         return JobEvent.objects.filter(job=job).select_related("actor")
+
+
+class DeliveryList(ListView):
+    """What became of the notices of a job, the newest first."""
+
+    pagination_class = DeliveryPages
+    serializer_class = DeliverySerializer
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        job = get_object_or_404(Job.objects.for_user(self.request.user).light(), key=self.kwargs["key"])
+        return Delivery.objects.of_subject(Subject.JOB, job.pk, self.request.user)
 
 
 class AttemptParam(serializers.Serializer[Any]):

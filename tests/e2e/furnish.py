@@ -6,13 +6,17 @@ Run inside the console's Django: `manage.py shell -c "from tests.e2e.furnish imp
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.utils import timezone
 
+from alerts.models import Channel, Delivery, Rule
 from jobs.models import Job
 from pools.models import Node, NodeState, Pool, Zone
 from pools.services import node_set_state
 from teams.models import Team, User
+from teams.vault import encrypt
+from tests.alerts.notices import make_notice
 from tests.factories import host_image, make_image, make_job, make_pool, make_volume, make_zone, occupy
 
 OUT = (NodeState.CORDONED, NodeState.DOWN, NodeState.CORDONED)
@@ -35,6 +39,7 @@ def furnish() -> None:
     make_volume(north, mine, name="datasets", read_only=True, suggested=False, default_mount_path="/mnt/data")
     _bad_volume(mine)
     _queue(large, alice, carol)
+    _alerts(alice, mine)
 
 
 def _bad_volume(mine: Team) -> None:
@@ -66,6 +71,31 @@ def _images(mine: Team, north: Zone, south: Zone) -> None:
         reference="registry.example/vision/segmentation-with-a-rather-long-name:2026-11-30",
         services=["dev_machine", "inference"],
     )
+
+
+def _alerts(alice: User, team: Team) -> None:
+    """Channels with a record, and a rule. Written as rows, and to where nothing is ever sent."""
+    group = _channel(alice, "feishu", "GPU 告警群", "https://open.feishu.cn", team=team)
+    _channel(alice, "email", "值班邮箱", "on-call@example.org")
+    gone = _channel(alice, "webhook", "ci", "https://ci.example.org", disabled_at=timezone.now())
+    refused = {"code": "status", "data": {"status": 410}}
+    for channel, state, tries, error in (
+        (group, "sent", 1, None),
+        (group, "given_up", 9, {"code": "timeout", "data": {"seconds": 10.0}}),
+        (group, "sent", 2, None),
+        (gone, "refused", 1, refused),
+    ):
+        notice = make_notice(alice, team=team, name="llm-70b-预训练")
+        values = {"channel_name": channel.name, "kind": channel.kind, "state": state, "tries": tries}
+        Delivery.objects.create(notice=notice, channel=channel, error=error, **values)
+    events = ["failed", "hang_suspected", "queued_too_long"]
+    Rule.objects.create(channel=group, subject="person", subject_id=alice.pk, events=events, minutes=45)
+
+
+def _channel(owner: User, kind: str, name: str, shown: str, **fields: Any) -> Channel:
+    target, secret = encrypt("http://127.0.0.1:9/"), encrypt("s")
+    values = {"kind": kind, "name": name, "shown": shown, "target": target, "secret": secret}
+    return Channel.objects.create(owner=owner, **values | fields)
 
 
 def _queue(pool: Pool, alice: User, carol: User) -> None:

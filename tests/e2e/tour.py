@@ -76,6 +76,7 @@ class Tour:
     def pages(self) -> dict[str, str]:
         """Addresses by name, in the order of the navigation."""
         pools = {p["name"]: p["id"] for p in self.console.call("GET", "pools/")["results"]}
+        channels = {c["name"]: c["id"] for c in self.console.call("GET", "alert-channels/")["results"]}
         jobs = ("succeeded", "failed", "running", "many", "stopped", "queued", "modified", "unfit")
         return {
             "home": "/",
@@ -102,6 +103,16 @@ class Tour:
             "images": "/images/",
             "storage": "/storage/",
             "alerts": "/alerts/",
+            "notices": "/alerts/notices/",
+            "channels": "/alerts/channels/",
+            "channel": f"/alerts/channels/{channels['GPU 告警群']}/",
+            "channel-kinds": "/alerts/channels/new/",
+            "channel-new": "/alerts/channels/new/?kind=webhook",
+            "channel-edit": f"/alerts/channels/{channels['GPU 告警群']}/edit/",
+            "channel-delete": f"/alerts/channels/{channels['GPU 告警群']}/delete/",
+            "rules": "/alerts/rules/",
+            "rule-new": "/alerts/rules/new/person/",
+            "deliveries": f"/jobs/{self.failed}/deliveries/",
             "help": "/help/",
             "help-page": "/help/compute/",
             "settings": "/settings/",
