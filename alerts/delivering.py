@@ -30,7 +30,7 @@ MOST_SENT, LONGEST_S = 100, 20.0  # by one task
 MOST_CLAIMS = 10  # tries to be the one who sends, where several want to
 MOST_DROPPED = 500
 LONGEST_PAUSE = timedelta(hours=1)  # whatever a receiver asks for
-NOT_A_MEMBER = "not_a_member"
+OWNER_LEFT = "owner_left"
 
 
 class Claimed(NamedTuple):
@@ -107,10 +107,19 @@ def _obstacle(claimed: Claimed) -> str:
     channel, notice = claimed.channel, claimed.notice
     if channel.disabled_at is not None and notice.code != TEST:
         return CHANNEL_DISABLED
-    if notice.team_id is None or channel.team_id == notice.team_id:
-        return ""
-    owner = Membership.objects.filter(user=channel.owner_id, team=notice.team_id, user__is_active=True)
-    return "" if owner.exists() else NOT_A_MEMBER
+    return "" if _may_know(channel, notice) else OWNER_LEFT
+
+
+def _may_know(channel: Channel, notice: Notice) -> bool:
+    """What its owner asked for may be none of their business any more. A shared channel is the team's."""
+    owner, team = channel.owner, notice.team_id
+    if channel.team_id is not None and team in (None, channel.team_id):
+        return True
+    if not owner.is_active:
+        return False
+    if team is not None:
+        return Membership.objects.filter(user=owner, team=team).exists()
+    return owner.is_staff or notice.subject == Subject.CHANNEL
 
 
 def _answer(claimed: Claimed) -> Outcome:

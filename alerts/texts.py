@@ -64,7 +64,7 @@ ERRORS = {
     ),
     "apprise_failed": _("Apprise could not deliver it, and does not tell why: check the address."),
     "channel_deleted": _("The channel was deleted."),
-    "not_a_member": _("The channel's owner does not belong to this team any more."),
+    "owner_left": _("The channel's owner may not know of it any more: not there, or not of this team."),
     "internal": _("The console failed to send it; administrators find the cause in the log of the worker."),
     "channel_disabled": _("The channel is disabled: enable it after you have mended what went wrong."),
 }

@@ -37,6 +37,8 @@ def rules_look() -> int:
     """Looks at the rules of jobs that are due and tells what is overdue; how many rules were looked at."""
     now = timezone.now()
     due = Rule.objects.filter(subject=Subject.JOB, look_at__lte=now).order_by("look_at", "pk")
+    if not due.exists():
+        return 0
     with transaction.atomic():
         rules = list(due.select_for_update(skip_locked=True, no_key=True)[:MOST_LOOKED_AT])
         if rules:

@@ -9,7 +9,7 @@ from django.utils import timezone, translation
 
 from alerts import delivering
 from alerts.models import Channel, Delivery, Notice, Reading
-from alerts.rules import MOST_TRIES, PAUSES
+from alerts.rules import MOST_TRIES, PAUSES, Subject
 from alerts.senders import Later, Refused, Sent
 from alerts.tasks import slow_deliver
 from tests.alerts.made import due, make_channel, post
@@ -170,6 +170,28 @@ def test_who_has_left_the_team_hears_nothing_more(receivers, owner_of, shared, a
     delivering.deliveries_send()
     assert state(delivery)[0] == ("sent" if arrives else "dropped")
     assert bool(receivers.sent) == arrives
+
+
+@pytest.mark.parametrize(
+    ("staff", "active", "shared", "subject", "arrives"),
+    [
+        (True, True, False, Subject.POOL, True),
+        (False, True, False, Subject.POOL, False),
+        (True, False, False, Subject.MACHINE, False),
+        (False, True, True, Subject.MACHINE, True),
+        (False, True, False, Subject.CHANNEL, True),
+        (False, False, False, Subject.CHANNEL, False),
+    ],
+)
+def test_who_is_no_administrator_any_more_hears_nothing_of_pools(
+    receivers, monkeypatch, staff, active, shared, subject, arrives
+):
+    monkeypatch.setattr(delivering, "told", lambda notice, log: None)
+    owner = make_user(is_staff=staff, is_active=active)
+    channel = make_channel(owner, team=make_team() if shared else None)
+    (delivery,) = post(channel, subject=subject, subject_id=1)
+    delivering.deliveries_send()
+    assert state(delivery)[::2] == (("sent", None) if arrives else ("dropped", "owner_left"))
 
 
 def test_an_error_of_ours_is_tried_again_and_keeps_nobody_waiting(receivers):

@@ -24,6 +24,19 @@ from runs.registry import engine_of
 from teams.vault import encrypt
 from tests.factories import make_job, make_pool, make_team, make_user
 
+REASON = {"code": "exit_code", "data": {"rank": 0, "exit_code": 1}}
+DATA = {
+    "hang_suspected": {"seconds": 1800},
+    "hang": {"seconds": 1800, "action": "notify"},
+    "restarted": {
+        "restart": 1,
+        "most": 3,
+        "reason": {"code": "exit_code", "data": {"rank": 0, "exit_code": 1}},
+    },
+    "env_check_failed": {"rank": 0, "node": "n", "item": "storage", "found": "one_worker", "data": {}},
+    "node_fault": {"reason": {"code": "drained", "data": {"node": "n", "nodes": ["n"]}}},
+    "restarts_used_up": {"restarts_used_up": 3},
+}
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 
@@ -125,6 +138,32 @@ def test_a_failure_with_its_facts_and_lines(job):
     assert told(notice).log == ()
 
 
+@pytest.mark.parametrize(
+    ("code", "data", "rank"),
+    [
+        ("stopped", {"event": {}}, 0),
+        ("running_too_long", {"minutes": 5}, 0),
+        ("failed", {"event": {"reason": {"code": "exit_code", "data": {"rank": 1, "exit_code": 1}}}}, 1),
+        ("failed", {"event": {"reason": {"code": "exit_code", "data": {"rank": 0, "exit_code": 1}}}}, 0),
+        ("env_check_failed", {"event": DATA["env_check_failed"] | {"rank": 1}}, 1),
+    ],
+)
+def test_the_lines_are_of_the_worker_that_it_is_about(job, code, data, rank):
+    write_log(job, 0, b"of Worker 0")
+    write_log(job, 1, b"of Worker 1")
+    code = (
+        "running_too_long"
+        if "minutes" in data
+        else "env_check_failed"
+        if "rank" in str(data)[:18]
+        else "failed"
+    )
+    notice = Notice(
+        codes=[code], subject="job", subject_id=job.pk, at=AT, data=job_data(job) | {"attempt": 1} | data
+    )
+    assert told(notice, log=True).log == (f"of Worker {rank}",)
+
+
 def test_in_chinese(job, chinese):
     notice = fail(job)
     with translation.override("zh-hans"):
@@ -157,21 +196,6 @@ def test_a_log_that_cannot_be_read_is_none(job, monkeypatch):
     assert told(notice, log=True).log == ()
     Job.objects.filter(pk=job.pk).delete()
     assert told(notice, log=True).title == "Failed: 训练 <b>"
-
-
-REASON = {"code": "exit_code", "data": {"rank": 0, "exit_code": 1}}
-DATA = {
-    "hang_suspected": {"seconds": 1800},
-    "hang": {"seconds": 1800, "action": "notify"},
-    "restarted": {
-        "restart": 1,
-        "most": 3,
-        "reason": {"code": "exit_code", "data": {"rank": 0, "exit_code": 1}},
-    },
-    "env_check_failed": {"rank": 0, "node": "n", "item": "storage", "found": "one_worker", "data": {}},
-    "node_fault": {"reason": {"code": "drained", "data": {"node": "n", "nodes": ["n"]}}},
-    "restarts_used_up": {"restarts_used_up": 3},
-}
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
