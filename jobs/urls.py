@@ -4,6 +4,7 @@ from django.urls import path
 
 from jobs import converters  # noqa: F401  # <job:key>
 from jobs.views import (
+    alerts,
     causes,
     create,
     deliveries,
@@ -32,6 +33,7 @@ urlpatterns = [
     path("jobs/<job:key>/instead/", instead.job_instead, name="job-instead"),
     path("jobs/<job:key>/causes/", causes.causes, name="job-causes"),
     path("jobs/<job:key>/deliveries/", deliveries.job_deliveries, name="job-deliveries"),
+    path("jobs/<job:key>/alerts/", alerts.job_alerts, name="job-alerts"),
     path("jobs/<job:key>/rerun/", rerun.rerun, name="job-rerun"),
     path("jobs/<job:key>/modify/", rerun.modify, name="job-modify"),
     path("jobs/<job:key>/stop/", detail.job_stop_view, name="job-stop"),

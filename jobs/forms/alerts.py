@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from alerts.labels import event_label
 from alerts.rules import JOB_EVENTS, LEAST_MINUTES, MOST_MINUTES, TIMED_JOB_EVENTS
+from jobs.findings import Finding
 from jobs.rules.limits import MOST_ALERTS
 from jobs.spec import AlertAsked
 from jobs.texts import finding_text
@@ -99,8 +100,21 @@ class AlertRows:
             for number, (channel, timed, minutes) in enumerate(columns)
         )
         self.rows = [row for row in rows if not row.empty]
+        self.errors: list[str] = []
         self._asks = ASKED in data
         self._more = data.get("add_row") == "alert"
+
+    @property
+    def unclear(self) -> bool:
+        return any(row.errors for row in self.rows)
+
+    def accept(self, findings: Iterable[Finding]) -> None:
+        """Takes the errors for which alerts were refused, each to its row; those of all are `errors`."""
+        by_place = {str(row.at): row for row in self.rows if row.at is not None}
+        for finding in findings:
+            text = finding_text(finding.code, finding.data)
+            row = by_place.get(finding.field.split(".")[1]) if "." in finding.field else None
+            (row.errors if row else self.errors).append(text)
 
     @property
     def shown(self) -> list[AlertRow]:

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from jobs.editing import may_edit
 from jobs.findings import Finding
 from jobs.forms.differences import difference_rows
 from jobs.models import Job
@@ -30,6 +31,7 @@ from jobs.texts import (
     duration_forms,
     finding_text,
 )
+from jobs.views.alerts import told_of
 from jobs.views.checks import checks_shown
 from jobs.views.parts import rendered
 from jobs.views.standing import events_shown, jobs_shown, log_rank, standing, workers_shown
@@ -130,6 +132,8 @@ def _asked(job: Job, user: User) -> dict[str, Any]:
         "env": _env(job, spec, user),
         "tags": [tag.name for tag in job.tags.order_by("pk")],
         "findings": [_finding(f) for f in job.findings],
+        "told": told_of(job, user),
+        "may_edit": may_edit(user=user, job=job),
     }
 
 

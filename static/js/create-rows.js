@@ -1,6 +1,6 @@
-// Rows of the create form, and numbers with steppers: added, taken away and counted without asking the console.
+// Rows of forms, and numbers with steppers: added, taken away and counted without asking the console.
 (() => {
-  const form = document.getElementById("create-form");
+  const form = document.querySelector("form[data-rows]");
   const controls = "input, select, textarea";
   const changed = (element) => element.dispatchEvent(new Event("input", { bubbles: true }));
 

@@ -91,6 +91,7 @@ class Tour:
             "job-modify": f"/jobs/{self.succeeded}/modify/",
             "job-stop": f"/jobs/{self.running}/stop/",
             "job-priority": f"/jobs/{self.queued}/priority/",
+            "job-alerts": f"/jobs/{self.queued}/alerts/",
             "log": f"/jobs/{self.running}/workers/0/log/",
             "stacks": f"/jobs/{self.stacked}/stacks/",
             "files": f"/jobs/{self.failed}/workers/0/files/?path=workspace",

@@ -319,3 +319,59 @@ def test_a_row_that_says_half_is_an_error_there(
         answer = client.post(CREATE, sent | values)
         assert (answer.status_code, said in answer.content.decode()) == (422, True), said
     assert not Job.objects.exists()
+
+
+def asked_job(user: User, pool: Pool, *channels: Channel) -> Job:
+    return make_job(user, pool, alerts=tuple(AlertAsked(("failed",), channel.pk) for channel in channels))
+
+
+def test_the_page_of_a_job_tells_who_is_told(
+    client: Client, alice: User, team: Team, pool: Pool, mine: Channel, shared: Channel
+) -> None:
+    job = asked_job(alice, pool, mine, shared)
+    for user, seen in ((alice, mine.name), (make_user(team), "a private channel of somebody else")):
+        client.force_login(user)
+        page = Page(client.get(f"/jobs/{job.key}/"))
+        shown = page.by_id("alerts").text.split()
+        assert " ".join(shown).count("Failed →") == 2
+        assert f"Failed → {seen}" in " ".join(shown)
+        assert f"Failed → {shared.name}" in " ".join(shown)
+        assert (f"/jobs/{job.key}/alerts/" in page.source) == (user == alice)
+
+
+def test_alerts_change_on_a_page_of_their_own(
+    client: Client, alice: User, team: Team, pool: Pool, mine: Channel, shared: Channel
+) -> None:
+    job = asked_job(alice, pool, mine, shared)
+    admin = make_user(team, admin=True)
+    client.force_login(admin)
+    page = Page(client.get(f"/jobs/{job.key}/alerts/"))
+    assert rows_of(page.fields()) == [str(shared.pk)]
+    assert "Failed → a private channel of somebody else" in page.source
+    assert mine.name not in page.source
+    sent = page.fields() | {"alert_timed": ["queued_too_long"]}
+    answer = client.post(f"/jobs/{job.key}/alerts/", sent)
+    assert (answer.status_code, "This field is required." in answer.content.decode()) == (422, True)
+    sent |= {"alert_minutes": ["0"]}
+    assert "Must be from 1 to 129600." in client.post(f"/jobs/{job.key}/alerts/", sent).content.decode()
+    more = client.post(f"/jobs/{job.key}/alerts/", sent | {"add_row": ["alert"]})
+    assert len(Page(more).fields()["alert_channel"]) == 2
+    sent |= {"alert_minutes": ["20"]}
+    assert client.post(f"/jobs/{job.key}/alerts/", sent).status_code == 302
+    assert rules(job) == [(mine.pk, ["failed"], None), (shared.pk, ["failed", "queued_too_long"], 20)]
+
+
+def test_who_may_not_stop_a_job_may_not_change_its_alerts(
+    client: Client, alice: User, team: Team, pool: Pool, mine: Channel
+) -> None:
+    job = asked_job(alice, pool, mine)
+    for user, status in ((make_user(team), 403), (make_user(make_team()), 404)):
+        client.force_login(user)
+        assert client.get(f"/jobs/{job.key}/alerts/").status_code == status
+        assert client.post(f"/jobs/{job.key}/alerts/", {"alerts_asked": "1"}).status_code == status
+    client.force_login(alice)
+    move([job.pk], State.QUEUED, State.STOPPED)
+    assert 'id="alert-rows"' not in client.get(f"/jobs/{job.key}/alerts/").content.decode()
+    late = client.post(f"/jobs/{job.key}/alerts/", {"alerts_asked": "1"}, follow=True)
+    assert "nobody is told of anything more" in late.content.decode()
+    assert rules(job) == [(mine.pk, ["failed"], None)]
