@@ -141,7 +141,7 @@ class Reading(models.Model):
         constraints = [models.UniqueConstraint(fields=["notice", "user"], name="reading_once")]
         indexes = [
             models.Index(fields=["user", "-id"], name="reading_list"),
-            models.Index(fields=["user"], condition=Q(read_at=None), name="reading_unread"),
+            models.Index(fields=["user", "-id"], condition=Q(read_at=None), name="reading_new"),
         ]
 
     def __str__(self) -> str:

@@ -44,7 +44,7 @@ def page(request: HttpRequest) -> HttpResponse:
     channels = list(_with_last(channels_read(user), user).order_by("name", "pk"))
     led = teams_led(user)
     rows = [_facts(channel, user) | {"may_change": _may(channel, user, led)} for channel in channels]
-    context = {"rows": rows, "kinds": _kinds()}
+    context = {"rows": rows, **_kinds()}
     return render(request, "alerts/channels.html", context)
 
 
@@ -78,7 +78,7 @@ def new(request: HttpRequest) -> HttpResponse:
     """First the kind is chosen, then come the fields that it has."""
     user, kind = signed_in(request), request.GET.get("kind", "")
     if kind not in kinds_offered():
-        return render(request, "alerts/channel_kinds.html", {"kinds": _kinds()})
+        return render(request, "alerts/channel_kinds.html", _kinds())
     form = ChannelForm(user, kind, data=sent(request))
     if form.is_valid():
         try:
@@ -215,5 +215,10 @@ def _facts(channel: Any, user: User) -> dict[str, Any]:
     }
 
 
-def _kinds() -> list[tuple[str, Any]]:
-    return [(str(kind), KIND_LABELS[kind]) for kind in kinds_offered()]
+def _kinds() -> dict[str, Any]:
+    """What a new channel can be, and where that is so, why it cannot be e-mail."""
+    offered = kinds_offered()
+    return {
+        "kinds": [(str(kind), KIND_LABELS[kind]) for kind in offered],
+        "no_mail": "" if Kind.EMAIL in offered else error_text("no_mail_server", {}),
+    }

@@ -65,7 +65,7 @@ def test_it_costs_one_query_on_a_page_and_none_on_a_part(
     def asks(address: str, data: Any = None) -> int:
         with CaptureQueriesContext(connection) as queries:
             client.get(address, data, headers=HTMX if data is not None else {})
-        return sum("alerts_" in query["sql"] for query in queries)
+        return sum("alerts_reading" in query["sql"] for query in queries)
 
     assert asks("/settings/") == asks("/jobs/") == asks("/") == asks(CREATE) == 1
     pool = make_pool(alice.memberships.get().team)

@@ -68,6 +68,17 @@ def test_a_kind_that_is_not_offered_leads_to_the_choice(client: Client, alice: U
         assert "Where are notices to arrive?" in text(client.get(f"/alerts/channels/new/{kind}"))
 
 
+def test_without_a_mail_server_there_is_no_mail_and_the_page_says_so(
+    client: Client, alice: User, settings: Any
+) -> None:
+    assert "no mail server" not in text(client.get("/alerts/channels/new/"))
+    settings.EMAIL_BACKEND, settings.EMAIL_HOST = "django.core.mail.backends.smtp.EmailBackend", ""
+    for address in ("/alerts/channels/new/", "/alerts/channels/", "/alerts/channels/new/?kind=email"):
+        page = client.get(address)
+        assert 'href="/alerts/channels/new/?kind=email"' not in page.content.decode()
+        assert "The console has no mail server" in text(page)
+
+
 def test_a_channel_is_made_and_never_shows_where_it_leads(client: Client, alice: User, team: Team) -> None:
     made = client.post("/alerts/channels/new/?kind=webhook", filled(team=str(team.pk)))
     channel = Channel.objects.get()

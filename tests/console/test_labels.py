@@ -12,7 +12,9 @@ from jobs.models import Job
 from jobs.scheduling import queue_cycle
 from jobs.states import State
 from pools.models import Pool
+from tests.alerts.notices import make_notice
 from tests.factories import (
+    make_channel,
     make_image,
     make_job,
     make_pool,
@@ -39,6 +41,10 @@ LABELS = {
     "pools": "资源池 可用区 空闲 可启动",
     "pool": "空闲卡数 可启动数量 占用情况 负载排队情况 节点",
     "images": "镜像中心 预置镜像 可用服务 可用区",
+    "alerts": "需要关注 通知 渠道 规则",
+    "notices": "全部标为已读",
+    "channels": "新建渠道 发送到 使用范围 测试",
+    "rules": "我的新任务 添加规则",
     "storage": "文件系统 存储卷 挂载路径 可用区",
 }
 # Terms whose feature is not there yet: a page that shows one has to move it into the table above.
@@ -52,6 +58,8 @@ def pages(client: Client) -> Callable[[str], str]:
     make_image(zone)
     make_volume(zone, team)
     user = make_user(team)
+    make_notice(user)
+    make_channel(user)
     client.force_login(user)
 
     def show(name: str) -> str:
@@ -63,6 +71,10 @@ def pages(client: Client) -> Callable[[str], str]:
             "pool": f"/pools/{pool.pk}/",
             "images": "/images/",
             "storage": "/storage/",
+            "alerts": "/alerts/",
+            "notices": "/alerts/notices/",
+            "channels": "/alerts/channels/",
+            "rules": "/alerts/rules/",
         }
         job = make_job(user, pool)
         address = addresses.get(name) or f"/jobs/{in_state(job, pool, State(name)).key}/"

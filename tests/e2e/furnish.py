@@ -74,7 +74,7 @@ def _images(mine: Team, north: Zone, south: Zone) -> None:
 
 
 def _alerts(alice: User, team: Team) -> None:
-    """Channels with a record, and a rule. Written as rows, and to where nothing is ever sent."""
+    """Channels with a record, and a rule whose channel is disabled: nothing is sent anywhere."""
     group = _channel(alice, "feishu", "GPU 告警群", "https://open.feishu.cn", team=team)
     _channel(alice, "email", "值班邮箱", "on-call@example.org")
     gone = _channel(alice, "webhook", "ci", "https://ci.example.org", disabled_at=timezone.now())
@@ -89,7 +89,7 @@ def _alerts(alice: User, team: Team) -> None:
         values = {"channel_name": channel.name, "kind": channel.kind, "state": state, "tries": tries}
         Delivery.objects.create(notice=notice, channel=channel, error=error, **values)
     events = ["failed", "hang_suspected", "queued_too_long"]
-    Rule.objects.create(channel=group, subject="person", subject_id=alice.pk, events=events, minutes=45)
+    Rule.objects.create(channel=gone, subject="person", subject_id=alice.pk, events=events, minutes=45)
 
 
 def _channel(owner: User, kind: str, name: str, shown: str, **fields: Any) -> Channel:

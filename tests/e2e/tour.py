@@ -64,6 +64,7 @@ class Tour:
         console.wait_state(self.stacked, "running")
         console.call("POST", f"jobs/{self.stacked}/stacks/", {})
         changes = {"command": "exec sh /mnt/public/digits/run.sh", "worker_count": 1, "hang_detection": True}
+        console.wait_state(self.succeeded, "succeeded")  # the next one writes to the same folder
         self.modified = console.call("POST", f"jobs/{self.succeeded}/rerun/", changes)["id"]
         for key, state in (
             (self.succeeded, "succeeded"),
