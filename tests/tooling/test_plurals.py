@@ -29,8 +29,20 @@ SEVERAL = {
     "%(n)s new lines ↓": "a text of its own tells one line",
     "%(shown)s of %(all)s Workers are shown.": "said of more than are shown, which are several",
     "%(gpus)s GPUs × %(workers)s + %(rest)s": "full Workers of a split count have 8",
-    "The sum over %(workers)s Workers is right, %(seconds)s s.": "one Worker has no sum",
-    "The sum over %(workers)s Workers is wrong.": "one Worker has no sum",
+    **{
+        f"The sum over %(workers)s Workers {result}": "one Worker has no sum"
+        for result in (
+            "is wrong.",
+            "is right, %(seconds)s s.",
+            "by PyTorch with %(backend)s failed: %(detail)s",
+            "is right: PyTorch with %(backend)s, %(mib)s MiB in %(seconds)s s, %(speed)s MB/s.",
+            "is right, %(seconds)s s, by plain sockets: there is no PyTorch in the image.",
+            "is right, %(seconds)s s, by plain sockets: not every Worker has PyTorch.",
+            "is right, %(seconds)s s, by plain sockets: the image's PyTorch cannot be used: %(detail)s",
+        )
+    },
+    "You have %(most)s channels already: delete one that is not used any more.": "50",
+    "At most %(most)s characters.": "bounds from 80 on",
     "The %(workers)s Workers will not find each other: the launcher also needs %(missing)s.": "of several",
     "torchrun over %(workers)s Workers needs their ranks and a meeting point, "
     "which the platform gives only with the framework PyTorch DDP.": "of several",
