@@ -14,6 +14,7 @@ from jobs.spec import JobSpec
 from pools.models import Pool
 from teams.models import Team, User
 from tests.factories import (
+    make_channel,
     make_job,
     make_pool,
     make_team,
@@ -78,14 +79,21 @@ def test_an_update_of_the_numbers_reads_little(
     shown = sent | {"shown_team": [str(team.pk)], "shown_pool": [str(pool.pk)]}
     with django_assert_max_num_queries(11):  # of few nodes each is drawn, with whose jobs are on it
         client.post("/jobs/estimate/", shown)
-    with django_assert_max_num_queries(21):
+    with django_assert_max_num_queries(22):
         client.get(CREATE)
 
 
-@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize(("busy", "told"), [(False, False), (True, False), (False, True)])
 def test_an_update_in_a_large_pool_reads_as_much_as_in_any(
-    client: Client, page: Page, pool: Pool, team: Team, django_assert_max_num_queries: Any, busy: bool
+    client: Client,
+    page: Page,
+    pool: Pool,
+    alice: User,
+    django_assert_max_num_queries: Any,
+    busy: bool,
+    told: bool,
 ) -> None:
+    team = alice.memberships.get().team
     large = make_pool(team, nodes=129, zone=pool.zone)
     spec = worker_spec(large, 8).pk
     volume = make_volume(pool.zone, team)
@@ -93,10 +101,12 @@ def test_an_update_in_a_large_pool_reads_as_much_as_in_any(
     sent = filled(page, large, pool=str(large.pk), spec=str(spec), worker_count="100") | mounts
     if busy:
         occupy(large, [1] * 30)
+    if told:
+        sent |= {"alert_channel": [str(make_channel(alice).pk)] * 20, "alert_timed": [""] * 20}
+        sent |= {"alert_event": [f"{row}.failed" for row in range(20)], "alert_minutes": [""] * 20}
     shown = sent | {"shown_team": [str(team.pk)], "shown_pool": [str(large.pk)]}
-    with django_assert_max_num_queries(
-        8 + busy
-    ):  # two tell who asks; where it waits, another pool is looked at
+    # Two tell who asks; where it waits, another pool is looked at; alerts need the names of the channels.
+    with django_assert_max_num_queries(8 + busy + told):
         live = Page(client.post("/jobs/estimate/", shown))
     assert ("Workers would land on 100 nodes" in live.source) is not busy
 
