@@ -20,7 +20,8 @@ from teams.serializers import NamedSerializer
 LONGEST_URL = 2000
 LONGEST_ADDRESS = 254
 LANGUAGES = [code for code, _name in settings.LANGUAGES]
-RULE_EVENTS = {Subject.POOL: POOL_EVENTS, Subject.MACHINE: MACHINE_EVENTS}
+ADMIN_EVENTS = [*POOL_EVENTS, *MACHINE_EVENTS]
+OF_ADMINS = (Subject.POOL, Subject.MACHINE)
 
 
 def refused(code: str, data: Mapping[str, Any] | None = None) -> exceptions.ErrorDetail:
@@ -147,12 +148,10 @@ class RuleRequestSerializer(StrictSerializer):
 
     server_owned = frozenset({"id"})
 
-    subject = serializers.ChoiceField(choices=[str(subject) for subject in RULE_EVENTS])
+    subject = serializers.ChoiceField(choices=[str(subject) for subject in OF_ADMINS])
     pool = StrictIntegerField(required=False, allow_null=True, default=None, help_text="Null: all pools.")
     channel = StrictIntegerField()
-    events = serializers.ListField(
-        child=serializers.ChoiceField(choices=[*POOL_EVENTS, *MACHINE_EVENTS]), allow_empty=False
-    )
+    events = serializers.ListField(child=serializers.ChoiceField(choices=ADMIN_EVENTS), allow_empty=False)
     minutes = StrictIntegerField(
         required=False, allow_null=True, default=None, help_text="Of the event with a time limit."
     )
@@ -165,7 +164,7 @@ class RuleRequestSerializer(StrictSerializer):
 
 class RuleSerializer(serializers.Serializer[Rule]):
     id = serializers.IntegerField()
-    subject = serializers.ChoiceField(choices=[str(subject) for subject in RULE_EVENTS])
+    subject = serializers.ChoiceField(choices=[str(subject) for subject in OF_ADMINS])
     pool = serializers.IntegerField(source="subject_id", allow_null=True)
     channel = NamedSerializer()
     events = serializers.ListField(child=serializers.CharField())

@@ -210,6 +210,8 @@ SPECTACULAR_SETTINGS = {
         "ChannelKind": "alerts.models.KIND_LABELS",
         "DeliveryState": "alerts.models.STATE_LABELS",
         "Language": "alerts.serializers.LANGUAGES",
+        "JobAlertEvent": "jobs.rules.alerts.EVENTS",
+        "AdminEvent": "alerts.serializers.ADMIN_EVENTS",
     },
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 2**20  # well above what the rules allow, so that they can say what is wrong
