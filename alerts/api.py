@@ -36,7 +36,7 @@ from alerts.serializers import (
     RuleSerializer,
     refused,
 )
-from alerts.standing import RuleRefused, Wanted, rule_save
+from alerts.standing import OF_ADMINS, RuleRefused, Wanted, rule_save
 from teams.models import Team, User
 from teams.rest import ApiView, ListView, NothingSerializer, Pages
 
@@ -133,7 +133,7 @@ class RuleList(ListView):
     serializer_class = RuleSerializer
 
     def get_queryset(self) -> QuerySet[Rule]:
-        rules = Rule.objects.filter(subject__in=[Subject.POOL, Subject.MACHINE])
+        rules = Rule.objects.filter(subject__in=OF_ADMINS)
         return rules.select_related("channel")
 
     @extend_schema(request=RuleRequestSerializer, responses={201: RuleSerializer})
@@ -174,7 +174,7 @@ class RuleDetail(ApiView):
 
 
 def _rule(pk: int) -> Rule:
-    return get_object_or_404(Rule, pk=pk, subject__in=[Subject.POOL, Subject.MACHINE])
+    return get_object_or_404(Rule, pk=pk, subject__in=OF_ADMINS)
 
 
 def _asking(request: Request) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from alerts.channels import LONGEST_NAME, LONGEST_SECRET
 from alerts.models import Channel, Delivery, Rule
 from alerts.refusals import refusal_text
 from alerts.rules import MACHINE_EVENTS, POOL_EVENTS, Kind, State, Subject
+from alerts.standing import OF_ADMINS
 from alerts.texts import error_text
 from teams.rest import StrictBooleanField, StrictIntegerField, StrictSerializer, StrictStringField
 from teams.serializers import NamedSerializer
@@ -21,7 +22,6 @@ LONGEST_URL = 2000
 LONGEST_ADDRESS = 254
 LANGUAGES = [code for code, _name in settings.LANGUAGES]
 ADMIN_EVENTS = [*POOL_EVENTS, *MACHINE_EVENTS]
-OF_ADMINS = (Subject.POOL, Subject.MACHINE)
 
 
 def refused(code: str, data: Mapping[str, Any] | None = None) -> exceptions.ErrorDetail:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.utils import timezone
 
 from alerts.channels import Refusal
 from alerts.models import Channel, Rule
@@ -15,7 +14,7 @@ from alerts.subjects import named
 from teams.models import User
 
 MOST_RULES = {Subject.PERSON: 20, Subject.POOL: 100, Subject.MACHINE: 100}
-LOOKED_AT = (Subject.POOL, Subject.MACHINE)  # what a person's new jobs begin with watches nothing itself
+OF_ADMINS = (Subject.POOL, Subject.MACHINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +43,6 @@ def rule_save(*, wanted: Wanted, rule: Rule | None = None) -> Rule:
     saved.channel, saved.subject, saved.subject_id = wanted.channel, wanted.subject, wanted.subject_id
     saved.events = [code for code in EVENTS_OF[wanted.subject] if code in wanted.events]
     saved.minutes = wanted.minutes
-    timed = wanted.minutes is not None and wanted.subject in LOOKED_AT
-    saved.look_at = timezone.now() if timed else None
     with transaction.atomic():
         if rule is None:
             _count(wanted)

@@ -18,12 +18,10 @@ from alerts.forms import RuleForm, sent
 from alerts.labels import event_label
 from alerts.models import Channel, Rule
 from alerts.rules import TIMED_EVENTS, Subject
-from alerts.standing import RuleRefused, rule_save
+from alerts.standing import OF_ADMINS, RuleRefused, rule_save
 from alerts.subjects import named
 from teams.models import User
 from teams.pages import fresh, posted, signed_in
-
-OF_ADMINS = (Subject.POOL, Subject.MACHINE)
 
 
 @fresh
