@@ -257,4 +257,4 @@ def test_chinese_errors_for_chinese_readers(client: Client, page: Page, pool: Po
     sent = filled(page, pool, worker_count="0", command="")
     shown = Page(client.post(CREATE, sent, headers={"accept-language": "zh-CN"}))
     errors = [" ".join(e.text.split()) for e in shown.all("div", class_="invalid-feedback")]
-    assert errors == ["错误： 须在 1 到 1024 之间。", "错误： 必填。"]
+    assert errors == ["错误： 必须在 1 到 1024 之间。", "错误： 必填。"]
