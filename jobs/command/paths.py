@@ -25,6 +25,7 @@ _PARTS = re.compile(r"[^a-z0-9]+")
 class Use(StrEnum):
     RESULT = "result"  # written, by the look of it, and meant to be kept
     MADE = "made"  # made or filled in passing: mkdir, cp, a download
+    WRITTEN = "written"  # what a program prints goes there: `>`, tee
     READ = "read"
     ASIDE = "aside"  # looked for, removed, or scratch
     SAVED = "saved"  # read in order to be put somewhere else
@@ -145,7 +146,7 @@ def _of_command(command: Command, read: Reading) -> Iterator[NamedPath]:
     for redirect in command.redirects:
         if redirect.writes:
             keeps = _is_output_of_training(command, read)
-            yield from _in_words([redirect.target], Use.RESULT if keeps else Use.MADE)
+            yield from _in_words([redirect.target], Use.RESULT if keeps else Use.WRITTEN)
         else:
             yield from _in_words([redirect.target], Use.READ)
     yield from _of_arguments(command, read)
@@ -185,7 +186,7 @@ def _of_arguments(command: Command, read: Reading) -> Iterator[NamedPath]:
 def _use_by_program(command: Command, read: Reading) -> Use | None:
     """What a program does with all its paths alike; None if that depends."""
     if command.program == "tee":
-        return Use.RESULT if _is_output_of_training(command, read) else Use.MADE
+        return Use.RESULT if _is_output_of_training(command, read) else Use.WRITTEN
     for programs, use in (
         (_LOOKS, Use.ASIDE),
         (_READS, Use.READ),

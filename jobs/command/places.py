@@ -14,9 +14,11 @@ from jobs.findings import Finding, Fix, Level
 from jobs.spec import JobSpec
 
 PUBLIC_DATA = "/infini-data"
+FILLED = (Use.RESULT, Use.MADE, Use.WRITTEN)
 MOST_FINDINGS = 5  # of each code: more of the same say no more
 _OF_THE_IMAGE = re.compile(r"/(bin|boot|etc|lib\w*|opt|run|sbin|srv|usr|var)(/|\Z)")
 _OF_THE_JOB = re.compile(r"/(root|workspace|home)/")
+_SETTING = re.compile(r"(?i)hosts?(file)?\Z|config|conf\Z|\.(py|sh|pth|env|ya?ml|toml|ini|cfg)\Z")
 _SHARED = re.compile(r"/(mnt|nfs|gpfs|lustre|ceph\w*|share\w*|datasets?|data\d*|home/\w+)/")
 
 
@@ -84,20 +86,20 @@ def _public_data(spec: JobSpec, facts: Facts, paths: Sequence[NamedPath]) -> Ite
 
 def _read_only(spec: JobSpec, places: _Map, paths: Sequence[NamedPath]) -> Iterator[Finding]:
     readable = {Place.READ_ONLY, Place.PUBLIC_DATA} if spec.public_data else {Place.READ_ONLY}
-    written = [p for p in paths if p.use in (Use.RESULT, Use.MADE) and places.place(p.path) in readable]
+    written = [p for p in paths if p.use in FILLED and places.place(p.path) in readable]
     for named in _without_relatives(written):
         yield _found("path_read_only", Level.WARNING, named)
 
 
 def _lost(places: _Map, paths: Sequence[NamedPath]) -> Iterator[Finding]:
     saved = [p.path for p in paths if p.use is Use.SAVED]
-    made = [p.path for p in paths if p.use is Use.MADE]
+    made = [p.path for p in paths if p.use in (Use.MADE, Use.WRITTEN)]
     candidates: list[tuple[Level, NamedPath]] = []
     for named in paths:
         kept = places.place(named.path) is not Place.SYSTEM_DISK
         if kept or any(within(named.path, s) or within(s, named.path) for s in saved):
             continue
-        level = _level(named, made)
+        level = _level(named, made, paths)
         if level is not None:
             candidates.append((level, named))
     candidates.sort(key=lambda one: one[0] is Level.HINT)  # what is surely lost speaks for its folder
@@ -106,10 +108,12 @@ def _lost(places: _Map, paths: Sequence[NamedPath]) -> Iterator[Finding]:
         yield _found("path_lost", levels[named], named)
 
 
-def _level(named: NamedPath, made: Sequence[str]) -> Level | None:
+def _level(named: NamedPath, made: Sequence[str], paths: Sequence[NamedPath]) -> Level | None:
     """How sure it is that a path off the volumes is a mistake; None: it may well be meant."""
-    if named.use is Use.RESULT or (named.use is Use.MADE and _named_for_results(named.path)):
+    if named.use is Use.RESULT or (named.use in FILLED and _named_for_results(named.path)):
         return Level.WARNING
+    if named.use is Use.WRITTEN and _OF_THE_JOB.match(named.path):
+        return None if _serves(named, paths) else Level.WARNING
     if _OF_THE_IMAGE.match(named.path) or named.use in (Use.ASIDE, Use.SAVED):
         return None
     if _SHARED.match(named.path):
@@ -118,6 +122,13 @@ def _level(named: NamedPath, made: Sequence[str]) -> Level | None:
     if named.use is Use.UNCLEAR and _OF_THE_JOB.match(named.path) and not made_here:
         return Level.HINT
     return None
+
+
+def _serves(named: NamedPath, paths: Sequence[NamedPath]) -> bool:
+    """Whether a file is written for the run itself: the command goes on to use it, or it is a setting."""
+    name = posixpath.basename(named.path)
+    used = any(other.use not in FILLED and within(named.path, other.path) for other in paths)
+    return used or name.startswith(".") or _SETTING.search(name) is not None or "/." in named.path
 
 
 def _named_for_results(path: str) -> bool:

@@ -78,7 +78,7 @@ class AlertRow:
         elif channel is None:
             self.errors.append(_("Choose an alert channel, or remove the row."))
         elif self.timed and minutes is None:
-            said = {"least": LEAST_MINUTES, "most": MOST_MINUTES}
+            said = {"least": LEAST_MINUTES, "most": MOST_MINUTES, "unit": "minutes"}
             self.errors.append(finding_text("out_of_range" if self.minutes else "required", said))
         else:
             return AlertAsked(events, channel, minutes if self.timed else None)

@@ -52,8 +52,10 @@ class OfferedField(forms.BoundField):
         return super().as_widget(widget or form.widget_of(self.name), *args, **options)
 
 
-def whole(label: Any, least: int, most: int, **more: Any) -> forms.IntegerField:
-    said = lazy(finding_text, str)("out_of_range", {"least": least, "most": most})
+def whole(label: Any, least: int, most: int, unit: str = "", **more: Any) -> forms.IntegerField:
+    """`unit` of a length of time: its bounds are said in words."""
+    bounds = {"least": least, "most": most} | ({"unit": unit} if unit else {})
+    said = lazy(finding_text, str)("out_of_range", bounds)
     return forms.IntegerField(
         label=label,
         required=False,

@@ -67,7 +67,7 @@ class JobForm(forms.Form):
     max_restarts = whole(gettext_lazy("Restarts at most"), 1, limits.MOST_RESTARTS)
     hang_detection = switch(gettext_lazy("Hang detection"))
     hang_timeout_seconds = whole(
-        gettext_lazy("Silent for (s)"), limits.LEAST_HANG_SECONDS, limits.MOST_HANG_SECONDS
+        gettext_lazy("Silent for (s)"), limits.LEAST_HANG_SECONDS, limits.MOST_HANG_SECONDS, "seconds"
     )
     hang_action = choice(gettext_lazy("When it hangs"), HANG_ACTION_LABELS.items())
     command = text(gettext_lazy("Start command"), 8, spellcheck="false", autocapitalize="off")
@@ -77,12 +77,14 @@ class JobForm(forms.Form):
     description = text(gettext_lazy("Description"), 2)
     tags = text(gettext_lazy("Tags"), autocomplete="off")
     priority = choice(gettext_lazy("Priority"), PRIORITY_LABELS.items())
-    max_runtime_minutes = whole(gettext_lazy("Maximum running time (min)"), 1, limits.MOST_MINUTES)
-    max_queue_minutes = whole(gettext_lazy("Maximum waiting time (min)"), 1, limits.MOST_MINUTES)
+    max_runtime_minutes = whole(gettext_lazy("Maximum running time (min)"), 1, limits.MOST_MINUTES, "minutes")
+    max_queue_minutes = whole(gettext_lazy("Maximum waiting time (min)"), 1, limits.MOST_MINUTES, "minutes")
     start_policy = choice(gettext_lazy("If it cannot start at once"), START_POLICY_LABELS.items())
-    stop_grace_seconds = whole(gettext_lazy("Grace time when stopped (s)"), 0, limits.MOST_GRACE_SECONDS)
+    stop_grace_seconds = whole(
+        gettext_lazy("Grace time when stopped (s)"), 0, limits.MOST_GRACE_SECONDS, "seconds"
+    )
     keep_after_failure_minutes = whole(
-        gettext_lazy("Keep files after a failure (min)"), 0, limits.MOST_KEPT_MINUTES
+        gettext_lazy("Keep files after a failure (min)"), 0, limits.MOST_KEPT_MINUTES, "minutes"
     )
     token = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     origin = forms.CharField(required=False, max_length=19, widget=forms.HiddenInput)

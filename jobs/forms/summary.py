@@ -20,7 +20,7 @@ from jobs.forms.taking_over import offered_of
 from jobs.neighbours import with_alternatives
 from jobs.services import job_landed
 from jobs.spec import JobSpec
-from jobs.texts import finding_text, hang_rule, reason_text, restart_rule, split_text
+from jobs.texts import RULE_NOT_YET, finding_text, hang_rule, reason_text, restart_rule, split_text
 
 REFUSED_FOR_GOOD = ("never_fits", "over_quota")
 
@@ -54,10 +54,19 @@ def summary_of(form: JobForm) -> Summary:
         beside=beside_of(card.found),
         waiting_jobs=sum(w.jobs for w in facts.waiting) if facts.pool else None,
         said=said_of(form, asked, facts, judged) | {"checklist": said_of_points(points)},
-        rules={"restart": restart_rule(asked), "hang": hang_rule(asked)},
+        rules=_rules(form, asked),
         points=points,
         split=_split(asked),
     )
+
+
+def _rules(form: JobForm, asked: JobSpec) -> dict[str, str]:
+    """What is done when a run goes wrong; no numbers are told while those of the form cannot be used."""
+    rules = {"restart": ("max_restarts", restart_rule), "hang": ("hang_timeout_seconds", hang_rule)}
+    return {
+        name: str(RULE_NOT_YET) if field in form.unclear_fields else rule(asked)
+        for name, (field, rule) in rules.items()
+    }
 
 
 def _card(form: JobForm, spec: JobSpec, facts: Facts, judged: Estimate) -> Card:

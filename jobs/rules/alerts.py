@@ -60,7 +60,9 @@ def _minutes(asked: AlertAsked, field: str) -> Iterator[Finding]:
     elif not timed:
         yield Finding("only_with_timed_event", field)
     elif not LEAST_MINUTES <= asked.minutes <= MOST_MINUTES:
-        yield Finding("out_of_range", field, data={"least": LEAST_MINUTES, "most": MOST_MINUTES})
+        yield Finding(
+            "out_of_range", field, data={"least": LEAST_MINUTES, "most": MOST_MINUTES, "unit": "minutes"}
+        )
 
 
 def _channel(asked: AlertAsked, field: str, facts: Facts) -> Iterator[Finding]:

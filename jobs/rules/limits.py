@@ -7,6 +7,7 @@ JOB_TYPES = ("training",)
 RESOURCE_TYPES = ("prepaid",)
 START_POLICIES = ("queue", "now")
 HANG_ACTIONS = ("notify", "restart", "fail")
+UNITS = ("seconds", "minutes")
 MOST_COMMAND_BYTES = 256 * 2**10
 MOST_VARIABLES = 200
 MOST_VARIABLE_NAME = 255

@@ -15,6 +15,7 @@ from jobs.rules.limits import (
     MOST_MINUTES,
     MOST_RESTARTS,
     START_POLICIES,
+    UNITS,
 )
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Priority
@@ -45,5 +46,8 @@ def advanced(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
 
 
 def _within(field: str, value: int | None, least: int, most: int) -> Iterator[Finding]:
+    """`field` ends with its unit where it is a length of time."""
     if value is not None and not least <= value <= most:
-        yield Finding("out_of_range", field, data={"least": least, "most": most})
+        unit = field.rpartition("_")[2]
+        said = {"unit": unit} if unit in UNITS else {}
+        yield Finding("out_of_range", field, data={"least": least, "most": most} | said)

@@ -30,7 +30,7 @@ from jobs.texts.states import (
     state_label,
     step_label,
 )
-from jobs.texts.tolerance import hang_rule, restart_rule
+from jobs.texts.tolerance import RULE_NOT_YET, hang_rule, restart_rule
 from jobs.texts.variables import INJECTED, injected_text
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "PHASE_LABELS",
     "PRIORITY_LABELS",
     "REASONS",
+    "RULE_NOT_YET",
     "START_POLICY_LABELS",
     "STEP_LABELS",
     "VERDICT_LABELS",

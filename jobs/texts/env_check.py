@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext, pgettext_lazy
 
 from jobs.texts.filling import filled
+
+NONE = "–"  # of a version that PyTorch does not have
+E_FROM = 999.5  # from here on three digits are written with an exponent
 
 ITEM_LABELS = {
     "gpu": "GPU",
@@ -81,9 +84,16 @@ FOUND = {
         "PyTorch %(torch)s with CUDA %(cuda)s does not reach the GPUs; the job itself sets %(names)s."
     ),
     "torch_cpu": gettext_lazy("PyTorch %(torch)s without a GPU that it could use; CUDA %(cuda)s."),
+    "torch_cpu_only": gettext_lazy("PyTorch %(torch)s is built without CUDA, so it uses no GPU."),
+    "torch_no_gpu_here": gettext_lazy("PyTorch %(torch)s; this node has no GPU."),
     "torch_cuda": ngettext_lazy(
         "PyTorch %(torch)s, CUDA %(cuda)s, NCCL %(nccl)s, %(devices)s GPU.",
         "PyTorch %(torch)s, CUDA %(cuda)s, NCCL %(nccl)s, %(devices)s GPUs.",
+        "devices",
+    ),
+    "torch_cuda_no_nccl": ngettext_lazy(
+        "PyTorch %(torch)s, CUDA %(cuda)s, no NCCL, %(devices)s GPU.",
+        "PyTorch %(torch)s, CUDA %(cuda)s, no NCCL, %(devices)s GPUs.",
         "devices",
     ),
     "allreduce_wrong": gettext_lazy("The sum over %(workers)s Workers is wrong."),
@@ -112,12 +122,20 @@ FOUND = {
 
 def found_text(code: str, data: Mapping[str, Any]) -> str:
     """What was found of one item."""
-    shown = {name: f"{value:g}" if isinstance(value, float) else value for name, value in data.items()}
-    if code in ("timed_out", "no_answer") and "path" in data:
-        return f"{data['path']}: {filled(FOUND, code, shown)}"
-    if "python" in data:  # which one was looked at
-        return f"{data['python']}: {filled(FOUND, code, shown)}"
-    return filled(FOUND, code, shown)
+    shown = {name: _number(value) if isinstance(value, float) else value for name, value in data.items()}
+    if code == "torch_cpu" and data.get("cuda") == NONE:
+        code = "torch_cpu_only"
+    if code == "torch_cuda" and data.get("nccl") == NONE:
+        code = "torch_cuda_no_nccl"
+    text = filled(FOUND, code, shown)
+    of = data.get("path") if code in ("timed_out", "no_answer") else data.get("python")  # what was looked at
+    return pgettext("environment check", "%(of)s: %(text)s") % {"of": of, "text": text} if of else text
+
+
+def _number(value: float) -> str:
+    """With three digits that count, and never as a power of ten."""
+    shown = f"{value:.3g}"
+    return f"{float(shown):.0f}" if abs(value) >= E_FROM else shown
 
 
 def failure_data(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,21 @@ def gpus_text(gpus: int) -> str:
     return ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": gpus}
 
 
+SECONDS = {"seconds": 1, "minutes": 60}
+
+
+def span_text(length: int, unit: str) -> str:
+    """A length of time in words, in the largest unit that holds it whole."""
+    seconds = length * SECONDS[unit]
+    if seconds and not seconds % 86400:
+        return ngettext("%(n)s day", "%(n)s days", seconds // 86400) % {"n": seconds // 86400}
+    if seconds and not seconds % 3600:
+        return ngettext("%(n)s hour", "%(n)s hours", seconds // 3600) % {"n": seconds // 3600}
+    if unit == "minutes" or (seconds and not seconds % 60):
+        return ngettext("%(n)s minute", "%(n)s minutes", seconds // 60) % {"n": seconds // 60}
+    return ngettext("%(n)s second", "%(n)s seconds", seconds) % {"n": seconds}
+
+
 def kept_by_language(sentence: Callable[Told, str]) -> Callable[Told, str]:
     """A sentence that follows from its arguments alone is made once a language, not with each update. They
     are given by place, and must be plain values that never change."""

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from jobs.texts.advice import ADVICE, DID_YOU_MEAN, advice_text
 from jobs.texts.exits import EXITS, IN_SCRIPT, IN_WHOLE_SCRIPT, OF_SCRIPTS
-from jobs.texts.filling import filled
+from jobs.texts.filling import filled, span_text
 
 FINDINGS = {
     **ADVICE,
@@ -145,6 +145,9 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
     """The sentence of a check result; the code itself if it has none (a test looks for those)."""
     if code == "too_long":
         return str(TOO_LONG[data["unit"]]) % data
+    if "unit" in data:  # a length of time
+        told = {name: span_text(data[name], data["unit"]) for name in ("least", "most")}
+        return filled(FINDINGS, code, told)
     if "retired" in data:
         return filled(RETIRED, code, data)
     if "gone" in data:

@@ -24,7 +24,7 @@ SHOWN_NAMES = 5
 REASONS = {
     "pool_paused": gettext_lazy("The resource pool is paused."),
     "behind_head": gettext_lazy(
-        "Waits behind the first job of the queue, which must not be overtaken any longer."
+        "Waits behind the first job of the queue, which has waited so long that nobody may start before it."
     ),
     "not_granted": gettext_lazy("Your team may not use this resource pool any more."),
     "quota": ngettext_lazy(

@@ -18,6 +18,9 @@ HANG_LEADS_TO = {
 }
 
 
+RULE_NOT_YET = gettext_lazy("What will be done is said here once the value above is right.")
+
+
 def restart_rule(spec: JobSpec) -> str:
     return _restart_rule(
         spec.max_restarts, settings.RESTART_PAUSE_SECONDS, settings.LONGEST_RESTART_PAUSE_SECONDS

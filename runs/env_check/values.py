@@ -203,6 +203,8 @@ def _runtime(told: Measured, asked: Asked, said: Said) -> Item:
     if told.get("available"):
         return Item("runtime", Verdict.PASS, "torch_cuda", {**data, "devices": number(told.get("devices"))})
     gpu = _gpu(said["gpu"][0], asked, said) if said.get("gpu") and "failed" not in said["gpu"][0] else None
+    if gpu is not None and gpu.verdict == Verdict.NOT_APPLICABLE:
+        return Item("runtime", Verdict.NOT_APPLICABLE, "torch_no_gpu_here", data)
     works = gpu is not None and gpu.verdict in (Verdict.PASS, Verdict.WARN)
     if not (told.get("cuda") and works):
         return Item("runtime", Verdict.WARN, "torch_cpu", data)

@@ -43,6 +43,10 @@ def found(command="true", *, env=(), **fields):
         ("export CHECKPOINT_DIR=/workspace/ckpt; python train.py", "/workspace/ckpt"),
         ("OUTPUT_DIR=/tmp/out\nmkdir -p $OUTPUT_DIR/logs\npython train.py --out $OUTPUT_DIR", "/tmp/out"),
         ("mkdir -p /workspace/checkpoints", "/workspace/checkpoints"),
+        ("echo result > /workspace/out.txt", "/workspace/out.txt"),
+        ("echo partial > /workspace/part.txt", "/workspace/part.txt"),
+        ("echo a >> /root/a.txt", "/root/a.txt"),
+        ("printf x | tee /workspace/a", "/workspace/a"),
         ("nohup python train.py --logdir /tmp/runs/$RUN", "/tmp/runs"),
         ("bash -c 'python train.py --output /root/x'", "/root/x"),
         ("ARGS='--output_dir /root/x'; python train.py $ARGS", "/root/x"),
@@ -109,6 +113,12 @@ python train.py --output /root/o; tar czf /mnt/public/o.tgz /root/o
 ln -s /mnt/public/out /workspace/out; python train.py --output_dir /workspace/out
 aws s3 sync /tmp/out s3://bucket/out; python train.py --output_dir /tmp/out
 nvidia-smi > /tmp/smi.txt
+echo node-1 > /workspace/nodes && wc -l /workspace/nodes
+echo node-1 slots=8 > /workspace/hostfile
+cat > /root/.netrc <<EOF
+echo "key: 1" > /workspace/config.yaml
+echo a > /workspace/a.txt; cp /workspace/a.txt /mnt/public/a.txt
+echo a > /workspace/here/a.txt; cp -r /workspace/here /mnt/public/here
 python train.py --init_method file:///tmp/store --log_level info
 python train.py --lock-file /tmp/lock --port-file /tmp/port
 """

@@ -396,7 +396,7 @@ def test_the_head_says_until_when_it_can_be_overtaken(client, team, user):
     make_job(user, pool, gpus=8, workers=2)
     make_job(user, pool, gpus=8)
     told = words(part(client, pool, "queue"))
-    assert told.count("Can be overtaken until") == 1
+    assert told.count("Smaller jobs behind it may start first until") == 1
     pool.discipline = "strict_fifo"
     pool.save()
     told = words(part(client, pool, "queue"))

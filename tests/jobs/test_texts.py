@@ -96,6 +96,23 @@ def test_sizes_and_counts_have_their_number(code, data, english, chinese):
         assert [part for part in chinese if part not in finding_text(code, data)] == []
 
 
+@pytest.mark.parametrize(
+    ("least", "most", "unit", "english", "chinese"),
+    [
+        (30, 604800, "seconds", "Must be from 30 seconds to 7 days.", ("30 秒", "7 天")),
+        (0, 3600, "seconds", "Must be from 0 seconds to 1 hour.", ("0 秒", "1 小时")),
+        (0, 1440, "minutes", "Must be from 0 minutes to 1 day.", ("0 分钟", "1 天")),
+        (1, 527040, "minutes", "Must be from 1 minute to 366 days.", ("1 分钟", "366 天")),
+    ],
+)
+@pytest.mark.usefixtures("chinese")
+def test_bounds_of_a_length_of_time_are_said_in_words(least, most, unit, english, chinese):
+    data = {"least": least, "most": most, "unit": unit}
+    assert finding_text("out_of_range", data) == english
+    with translation.override("zh-hans"):
+        assert all(part in finding_text("out_of_range", data) for part in chinese)
+
+
 def test_capacity_says_the_numbers():
     data = {"workers": 3, "worker_gpus": 8, "total_gpus": 24, "room": 1, "largest_block": 5}
     assert reason_text("capacity", data) == (

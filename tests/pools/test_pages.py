@@ -204,8 +204,8 @@ def test_the_quota_of_other_teams_is_not_told(client, team):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "for at most 60 minutes"),
-        ({"max_overtake_minutes": 1}, "for at most 1 minute."),
+        ({}, "has waited so for 60 minutes, those behind it wait for it."),
+        ({"max_overtake_minutes": 1}, "has waited so for 1 minute, those"),
         ({"discipline": "strict_fifo"}, "strictly in order"),
     ],
 )

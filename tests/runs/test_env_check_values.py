@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from django.utils.translation import override
 
 from engines.base import CheckLook
 from jobs.texts import FOUND, ITEM_LABELS, VERDICT_LABELS, found_text
@@ -72,7 +73,7 @@ def of(item, *measured, **asked):
         ({**NO_TORCH, "error": "ImportError: x"}, {}, ("warn", "torch_broken")),
         ({**NO_TORCH, "python": None}, {}, ("not_applicable", "runtime_no_python")),
         ({"item": "runtime", **CUDA, "available": True}, {}, ("pass", "torch_cuda")),
-        ({"item": "runtime", **CUDA, "available": False}, {}, ("warn", "torch_cpu")),  # there is no GPU
+        ({"item": "runtime", **CUDA, "available": False}, {}, ("not_applicable", "torch_no_gpu_here")),
         (SUM, {}, ("not_applicable", "one_worker")),
         (SUM, {"workers": 2}, ("pass", "allreduce_right")),
         ({**SUM, "right": False}, {"workers": 2}, ("fail", "allreduce_wrong")),
@@ -105,6 +106,47 @@ def test_torch_that_does_not_reach_gpus_that_are_there():
     assert "LD_LIBRARY_PATH, PATH" in text
 
 
+@pytest.mark.parametrize(
+    ("code", "data", "english", "chinese"),
+    [
+        (
+            "torch_no_gpu_here",
+            {"cuda": "–"},
+            "PyTorch 2.9; this node has no GPU.",
+            "PyTorch 2.9；本节点没有 GPU。",
+        ),
+        ("torch_cpu", {"cuda": "–"}, "is built without CUDA", "不带 CUDA"),
+        ("torch_cpu", {"cuda": "13.0"}, "CUDA 13.0.", "13.0"),
+        ("torch_cuda", {"cuda": "13.0", "nccl": "–", "devices": 2}, "no NCCL, 2 GPUs.", "没有 NCCL，2 卡。"),
+        ("torch_no_gpu_here", {"python": "/a/python3"}, "/a/python3: PyTorch", "/a/python3：PyTorch"),
+    ],
+)
+@pytest.mark.usefixtures("chinese")
+def test_what_pytorch_does_not_have_is_said_and_not_dashed(code, data, english, chinese):
+    told = {"torch": "2.9", **data}
+    assert english in found_text(code, told)
+    with override("zh-hans"):
+        said = found_text(code, told)
+    assert chinese in said
+    assert "–" not in said
+
+
+@pytest.mark.parametrize(
+    ("measured", "shown"),
+    [
+        (0.04776, "0.0478"),
+        (87.81, "87.8"),
+        (1.0, "1"),
+        (999.9, "1000"),
+        (16777.2, "16800"),
+        (0.00025, "0.00025"),
+    ],
+)
+def test_no_more_digits_than_count(measured, shown):
+    text = found_text("storage_written", {"path": "/d", "write": measured, "read": 2.0})
+    assert text == f"/d: write {shown} MB/s, read 2 MB/s."
+
+
 def test_which_python_was_looked_at_is_told():
     for told in (NO_TORCH, {**NO_TORCH, "error": "x"}, {"item": "runtime", **CUDA, "available": True}):
         item = found(NO_GPU, NO_RDMA, {**told, "python": "/opt/conda/bin/python3"}, SUM)[3]
@@ -118,7 +160,7 @@ def test_what_is_said_of_the_sum():
 
     fast = {**GLOO, "way": "nccl", "took": 0.00025}
     assert said(fast) == (
-        "The sum over 8 Workers is right: PyTorch with nccl, 4 MiB in 0.00025 s, 16777.2 MB/s."
+        "The sum over 8 Workers is right: PyTorch with nccl, 4 MiB in 0.00025 s, 16800 MB/s."
     )
     failed = {"item": "allreduce", "way": "gloo", "error": "RuntimeError: no route"}
     assert said(failed) == "The sum over 8 Workers by PyTorch with gloo failed: RuntimeError: no route"
