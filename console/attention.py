@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Min, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Min, OuterRef, QuerySet, Subquery, Sum
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
@@ -17,12 +17,14 @@ from console.texts import (
     TITLES,
     deploying_text,
     ending_text,
+    hanging_text,
     out_of_service_text,
     paused_text,
     waiting_text,
 )
 from jobs.models import Attempt, Job
-from jobs.querysets import JobQuerySet
+from jobs.present import present_of
+from jobs.querysets import LARGE_FIELDS, JobQuerySet
 from jobs.reading import waiting_since
 from jobs.reasons import reasons_read
 from jobs.states import State
@@ -98,6 +100,7 @@ def attention_read(scope: Scope, *, mine: bool) -> list[Group]:
     pools = list(scope.pools().order_by("name"))
     groups = [
         _jobs("failed", _failed(jobs, now), _failed_note),
+        _hanging(jobs, now),
         _waiting(jobs, now),
         _jobs("deploying", _deploying(jobs, now), lambda job: _deploying_note(job, now)),
         Group("paused", [_paused_note(pool) for pool in pools if pool.paused]),
@@ -129,6 +132,27 @@ def _failed(jobs: JobQuerySet, now: datetime) -> QuerySet[Job]:
 def _failed_note(job: Job) -> Note:
     text = reason_text(job.reason["code"], job.reason["data"]) if job.reason else ""
     return _job_note(job, text, job.ended_at)
+
+
+def _hanging(jobs: JobQuerySet, now: datetime) -> Group:
+    """Those that have been silent for longest come first."""
+    rows = list(_silent(jobs).order_by("suspected_at", "pk")[: MOST + 1])
+    presents = ((attempt.job, present_of(attempt.job, attempt).hang) for attempt in rows[:MOST])
+    notes = [
+        _job_note(job, hanging_text(hang.state, hang.since, now))
+        for job, hang in presents
+        if hang is not None
+    ]
+    return Group("hanging", notes, more=len(rows) > MOST)
+
+
+def _silent(jobs: JobQuerySet) -> QuerySet[Attempt]:
+    """The present runs, of these jobs, whose silence was told of."""
+    running = jobs.filter(state=State.RUNNING, stop_requested_at=None).order_by().values("pk")
+    runs = Attempt.objects.filter(job__in=running, number=F("job__attempt"), ended_at=None)
+    silent = runs.filter(suspected_at__isnull=False, fault__isnull=True)
+    large = (f"job__{name}" for name in LARGE_FIELDS)
+    return silent.select_related("job__creator").defer(*large)
 
 
 def _waiting(jobs: JobQuerySet, now: datetime) -> Group:

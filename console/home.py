@@ -14,11 +14,12 @@ from console.attention import Scope, placed_at
 from console.texts import why_text
 from jobs.findings import Reason
 from jobs.models import Job
+from jobs.present import NOTHING, Present, present_read
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
 from jobs.reasons import reasons_read
 from jobs.states import LIVE, TERMINAL, State
-from jobs.texts import count_text, reason_text, state_label, step_label
+from jobs.texts import HANG_LABELS, count_text, reason_text, state_label, step_label
 from jobs.views.parts import Lasting
 from pools.reading import PoolNumbers, pools_read
 from teams.pages import digest
@@ -45,6 +46,7 @@ class Row:
     job: Job
     state: str  # as its colour is named
     label: str
+    hang: str  # that it may hang, or hangs
     lasting: Lasting | None
     detail: str
 
@@ -83,17 +85,21 @@ def rows_read(jobs: JobQuerySet, most: int) -> list[Row]:
         .order_by("-pk")[:most]
     )
     reasons = reasons_read([job for job in found if job.state == State.QUEUED])
-    now = timezone.now()
+    presents, now = present_read(found), timezone.now()
     return [
-        Row(
-            job=job,
-            state="stopping" if job.stopping else job.state,
-            label=state_label(job.state, job.stopping),
-            lasting=_lasting(job, now),
-            detail=_detail(job, reasons),
-        )
-        for job in found
+        _row(job, presents.get(job.pk, NOTHING), _lasting(job, now), _detail(job, reasons)) for job in found
     ]
+
+
+def _row(job: Job, present: Present, lasting: Lasting | None, detail: str) -> Row:
+    return Row(
+        job=job,
+        state="stopping" if job.stopping or present.leaving else job.state,
+        label=state_label(job.state, job.stopping, present.leaving is not None),
+        hang=str(HANG_LABELS[present.hang.state]) if present.hang else "",
+        lasting=lasting,
+        detail=detail,
+    )
 
 
 def _lasting(job: Any, now: datetime) -> Lasting | None:
@@ -142,7 +148,7 @@ class Moving:
 
         Not the time, which the page counts on by itself.
         """
-        rows = [(row.job.key, row.state, row.detail) for row in self.rows]
+        rows = [(row.job.key, row.state, row.hang, row.detail) for row in self.rows]
         pools = [(n.pool.pk, n.pool.paused, n.idle, n.total, n.full, n.pool.queued_jobs) for n in self.pools]
         seen = rows, pools, sorted(self.counts.items())
         return digest(repr(seen))

@@ -7,15 +7,17 @@ from datetime import date, datetime
 
 from django.utils import formats
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from jobs.findings import Reason
-from jobs.texts import duration_text, gpus_text, reason_text, step_label
+from jobs.texts import HANG_LABELS, duration_text, gpus_text, reason_text, step_label
 from pools.models import NodeState
 
 TITLES: dict[str, Promise] = {
     "failed": gettext_lazy("Failed in the last 7 days"),
+    "hanging": gettext_lazy("Hanging, or suspected to hang"),
     "waiting": gettext_lazy("Waiting for more than 30 minutes"),
     "deploying": gettext_lazy("Deploying for more than 10 minutes"),
     "paused": gettext_lazy("Paused resource pools"),
@@ -32,6 +34,11 @@ OUT_OF_SERVICE: dict[str, Callable[[int], str]] = {
 def why_text(reason: Reason | None) -> str:
     """Why a job waits; None: for the next cycle of the queue, which starts it."""
     return reason_text(reason.code, reason.data) if reason else _("Starts in a moment.")
+
+
+def hanging_text(state: str, since: datetime, now: datetime) -> str:
+    values = {"state": HANG_LABELS[state], "span": _span(since, now)}
+    return capfirst(_("%(state)s: no output for %(span)s.") % values)
 
 
 def waiting_text(since: datetime, now: datetime, reason: Reason | None) -> str:

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from jobs.faults import Concerned, faults_settle, jobs_concerned
 from jobs.models import Attempt, Job, JobEvent
@@ -95,8 +96,19 @@ class NodeWithJobsAdmin(NodeAdmin):
                 self.set_state(request, chosen, state)
                 for pool_id in pools:
                     faults_settle(pool_id)
+                self._tell_leaving(request, len(concerned))
                 return None
         return self._question(request, chosen, state, concerned)
+
+    def _tell_leaving(self, request: HttpRequest, jobs: int) -> None:
+        """The state of the nodes is written; their jobs take their grace time."""
+        if jobs:
+            text = ngettext(
+                "%(n)d job is still leaving: its Workers are being ended.",
+                "%(n)d jobs are still leaving: their Workers are being ended.",
+                jobs,
+            )
+            self.message_user(request, text % {"n": jobs}, messages.WARNING)
 
     def _question(
         self,

@@ -88,8 +88,12 @@ def jobs_concerned(nodes: Iterable[int]) -> list[Concerned]:
 
 
 def fate_of(job: Job, attempt: Attempt) -> str:
-    if job.stop_requested_at is not None or attempt.fault is not None:
-        return ""
+    ending = job.stop_requested_at is not None or attempt.fault is not None
+    return "" if ending else fate_by_rule(job, attempt)
+
+
+def fate_by_rule(job: Job, attempt: Attempt) -> str:
+    """What becomes of a job whose attempt loses its nodes, if nothing else ends it before."""
     if attempt.started_at is None:
         return AGAIN
     return RESTART if job.max_restarts and job.platform_restarts < MOST_PLATFORM_RESTARTS else FAIL

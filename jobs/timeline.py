@@ -1,8 +1,8 @@
-"""A job's life as intervals, one after the other without gap: waiting, deploying, running, being stopped."""
+"""A job's life as intervals, one after the other without gap: waiting, deploying, running, being ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -13,17 +13,20 @@ class Phase(StrEnum):
     WAIT = "wait"
     DEPLOY = "deploy"
     RUN = "run"
+    LEAVE = "leave"
     STOP = "stop"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt: when it got its GPUs, when its command began, when all of it was over."""
+    """One attempt: when it got its GPUs, when its command began, when all of it was over. From `leaves_at`
+    on it is ended because its nodes were taken."""
 
     number: int
     placed_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    leaves_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,10 @@ class Interval:
 
 def timeline(life: Life) -> tuple[Interval, ...]:
     """The intervals from creation to end; the last one is open while the job lives."""
-    return tuple(_stopped(list(_intervals(life)), life.stop_requested_at))
+    intervals: Iterable[Interval] = _intervals(life)
+    for run in life.runs:
+        intervals = _ended(intervals, run.leaves_at, Phase.LEAVE)
+    return tuple(_ended(intervals, life.stop_requested_at, Phase.STOP))
 
 
 def deploy_steps(run: Run, names: Sequence[str], kept: Mapping[str, Any] | None) -> tuple[Step, ...]:
@@ -99,13 +105,13 @@ def _intervals(life: Life) -> Iterator[Interval]:
         yield Interval(Phase.WAIT, len(life.runs) + 1, begin, life.ended_at)
 
 
-def _stopped(intervals: list[Interval], asked: datetime | None) -> Iterator[Interval]:
-    """Cuts what was under way when the stop was asked for in two."""
+def _ended(intervals: Iterable[Interval], asked: datetime | None, phase: Phase) -> Iterator[Interval]:
+    """Cuts in two what was under way when its end was asked for: from then on it is in `phase`."""
     for one in intervals:
-        placed = one.phase in (Phase.DEPLOY, Phase.RUN)
+        placed = one.phase in (Phase.DEPLOY, Phase.RUN, Phase.LEAVE)
         if asked is None or not placed or asked < one.begin or (one.end is not None and one.end <= asked):
             yield one
             continue
         yield Interval(one.phase, one.run, one.begin, asked)
-        yield Interval(Phase.STOP, one.run, asked, one.end)
+        yield Interval(phase, one.run, asked, one.end)
         asked = None

@@ -24,7 +24,8 @@ MOST_SHOWN = 100
 @part_or_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def job_stacks(request: HttpRequest, key: str) -> HttpResponse:
-    """The captures, the newest first, one of them open (`capture`). A POST asks for another one."""
+    """The captures, the newest first, one of them open: `capture`, or of a run (`attempt`) the one that its
+    silence led to. A POST asks for another one."""
     user = signed_in(request)
     jobs = Job.objects.for_user(user).light().select_related("pool")
     job: Job = get_object_or_404(jobs, key=key)
@@ -36,7 +37,7 @@ def job_stacks(request: HttpRequest, key: str) -> HttpResponse:
             return redirect("job-stacks", key=key)
         return redirect(reverse("job-stacks", args=[key]) + f"?capture={made.pk}")
     captures = list(StackCapture.objects.of_job(job)[:MOST_SHOWN])
-    chosen = _chosen(captures, request.GET.get("capture"))
+    chosen = _chosen(captures, request.GET.get("capture"), request.GET.get("attempt"))
     if wants_part(request) and chosen is not None and not chosen.finished:
         return HttpResponse(status=NOT_CHANGED)
     context = {
@@ -50,10 +51,15 @@ def job_stacks(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "runs/stacks.html" + ("#chosen" if wants_part(request) else ""), context)
 
 
-def _chosen(captures: list[StackCapture], asked: str | None) -> StackCapture | None:
-    """The one that the address names, else the newest."""
-    if not asked:
+def _chosen(captures: list[StackCapture], asked: str | None, run: str | None) -> StackCapture | None:
+    """The one that the address names; else of those of the run, or of all, the newest automatic one or, where
+    only people have asked, the newest."""
+    if not asked and not run:
         return captures[0] if captures else None
+    if not asked:
+        number = plain_id(run)
+        of_run = [one for one in captures if one.attempt.number == number]
+        return next((one for one in of_run if one.automatic), next(iter(of_run), None))
     wanted = plain_id(asked)
     for capture in captures:
         if capture.pk == wanted:

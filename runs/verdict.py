@@ -129,7 +129,8 @@ class Verdict:
     """`stop` is the grace in seconds with which everything is to be ended, None: let it run; `cut` is the
     cause, where the job did not fail by itself. `end` is set once nothing of the attempt runs any more, and
     `restartable` tells that another attempt may do better. `suspected` is the last output before a silence
-    that has to be told of, `hung` when such a silence became a hang, and `silence` what is told of that."""
+    that has to be told of, `hung` when such a silence became a hang, and `silence` what is told of that.
+    `heard` says that there was output after a silence that was told of."""
 
     start: bool = False
     stop: float | None = None
@@ -144,6 +145,7 @@ class Verdict:
     suspected: float | None = None
     hung: float | None = None
     silence: dict[str, int] | None = None
+    heard: bool = False
 
 
 def judge(standing: Standing) -> Verdict:
@@ -177,6 +179,8 @@ def _heard(verdict: Verdict, standing: Standing, looks: Sequence[WorkerLook]) ->
     last = _latest([look.output_at if look.phase == Phase.RUNNING else look.ended_at for look in looks])
     if rule is None or last is None:
         return verdict
+    if rule.suspected is not None and _later(last, rule.suspected):
+        verdict, rule = replace(verdict, heard=True), replace(rule, suspected=None, hung=None)
     busy = _latest([look.busy_at if look.phase == Phase.RUNNING else look.ended_at for look in looks])
     if standing.now - last >= rule.seconds and _later(last, rule.suspected):
         verdict = replace(verdict, suspected=last)

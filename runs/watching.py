@@ -23,6 +23,7 @@ from engines.base import Engine, EngineError, Phase, WorkerLook
 from jobs.findings import Reason
 from jobs.lifecycle import event, move
 from jobs.models import Attempt, Job, Worker
+from jobs.rules.limits import LOST_GRACE_SECONDS
 from jobs.states import PLACED, State
 from runs.captures import capture_of_itself
 from runs.capturing import Allowance, take_before_the_end
@@ -34,7 +35,7 @@ from runs.launching import attempt_key, launch
 from runs.registry import engine_of
 from runs.stages import Deployment
 from runs.trouble import start_failed
-from runs.verdict import FAIL_FAST_GRACE_S, Cut, HangRule, Standing, Verdict, judge
+from runs.verdict import Cut, HangRule, Standing, Verdict, judge
 from teams.vault import InvalidToken
 
 logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class Sight:
         if at is None or fault is None:
             return None
         reason = Reason(**fault["reason"])
-        grace = FAIL_FAST_GRACE_S if reason.code == "node_lost" else None
+        grace = float(LOST_GRACE_SECONDS) if reason.code == "node_lost" else None
         return Cut(at, State.FAILED, reason, platform=True, grace_s=grace)
 
     @property
@@ -100,7 +101,7 @@ class Sight:
         """Whether this sight asks for anything to be done or written."""
         verdict, job = self.verdict, self.job
         acts = verdict.start or verdict.stop is not None or verdict.end is not None
-        tells = verdict.suspected is not None or verdict.hung is not None
+        tells = verdict.heard or verdict.suspected is not None or verdict.hung is not None
         moves = job.state == State.DEPLOYING and (
             verdict.running or verdict.step not in ("", job.deploy_step)
         )
@@ -300,8 +301,19 @@ def _record_limit(sight: Sight) -> None:
 def _record_silence(job: Job, attempt: Attempt, verdict: Verdict) -> None:
     """Tells of a silence once in each grade, whoever sees it first."""
     seconds = job.hang_seconds or 0
+    if verdict.heard:
+        _tell_output(attempt)
     _tell_silence(attempt, "suspected_at", verdict.suspected, "hang_suspected", seconds=seconds)
     _tell_silence(attempt, "hung_at", verdict.hung, "hang", action=job.hang_action, **(verdict.silence or {}))
+
+
+def _tell_output(attempt: Attempt) -> None:
+    """What was told of the silence before holds no longer."""
+    told = Attempt.objects.filter(pk=attempt.pk, ended_at=None, suspected_at=attempt.suspected_at)
+    with transaction.atomic():
+        if told.update(suspected_at=None, hung_at=None):
+            event(attempt.job_id, "hang_over")
+            attempt.suspected_at = attempt.hung_at = None
 
 
 def _tell_silence(attempt: Attempt, column: str, at: float | None, code: str, **told: Any) -> None:

@@ -15,62 +15,18 @@ from rest_framework import serializers
 from jobs.attempts import attempt_steps
 from jobs.difference import How
 from jobs.models import Attempt, Job, JobEvent
+from jobs.present import HUNG, SUSPECTED, present_of
 from jobs.rules.alerts import EVENTS
 from jobs.rules.limits import HANG_ACTIONS, JOB_TYPES, RESOURCE_TYPES, START_POLICIES
+from jobs.serializers.said import FindingSerializer, FixableSerializer, ReasonSerializer
 from jobs.spec import JobSpec
 from jobs.states import PRIORITY_CODES, Framework, OriginKind, Priority, State
 from jobs.texts import (
     change_text,
     event_text,
-    finding_text,
-    reason_text,
 )
 from jobs.timeline import Step
 from teams.serializers import NamedSerializer
-
-
-class ReasonSerializer(serializers.Serializer[Any]):
-    """A code with its data, and the sentence in the reader's language."""
-
-    code = serializers.CharField()
-    data = serializers.DictField()  # type: ignore[assignment]
-    message = serializers.SerializerMethodField()
-
-    def get_message(self, reason: Any) -> str:
-        code, data = _code_and_data(reason)
-        return reason_text(code, data)
-
-
-class FixSerializer(serializers.Serializer[Any]):
-    """A change that would settle the finding: `old` to `new` in the field, or in its lines from `line` on."""
-
-    field = serializers.CharField()
-    line = serializers.IntegerField(allow_null=True, help_text="Counts from 1; null: the whole value.")
-    old = serializers.CharField(allow_blank=True)
-    new = serializers.CharField(allow_blank=True)
-
-
-class FindingSerializer(serializers.Serializer[Any]):
-    code = serializers.CharField()
-    level = serializers.ChoiceField(choices=["error", "warning", "hint"])
-    field = serializers.CharField()
-    data = serializers.DictField()  # type: ignore[assignment]
-    message = serializers.SerializerMethodField()
-
-    def get_message(self, finding: Any) -> str:
-        return finding_text(*_code_and_data(finding))
-
-
-class FixableSerializer(FindingSerializer):
-    """A check result of a request that can still be changed."""
-
-    fix = FixSerializer(allow_null=True)
-    leans_on = serializers.CharField(help_text="A later field that decides on it too; empty: none.")
-
-
-def _code_and_data(said: Any) -> tuple[str, dict[str, Any]]:
-    """Of a stored reason or finding, or of one just made."""
-    return (said["code"], said["data"]) if isinstance(said, dict) else (said.code, dict(said.data))
 
 
 def _shown(serializer: Any) -> dict[str, Any]:
@@ -149,6 +105,13 @@ class FailureSerializer(serializers.Serializer[Any]):
     rank = serializers.IntegerField()
     exit_code = serializers.IntegerField(allow_null=True)
     signal = serializers.IntegerField(allow_null=True)
+
+
+class HangSerializer(serializers.Serializer[Any]):
+    """What the hang detection says of the present run."""
+
+    state = serializers.ChoiceField(choices=[SUSPECTED, HUNG])
+    since = serializers.DateTimeField(help_text="The last output of any Worker.")
 
 
 class OriginSerializer(serializers.Serializer[Any]):
@@ -234,6 +197,9 @@ class JobRowSerializer(serializers.Serializer[Job]):
         help_text="Until when the files of the failed run can be read; null: none were kept."
     )
     origin = serializers.SerializerMethodField()
+    hang = serializers.SerializerMethodField(
+        help_text="While its silence says that it may hang, or hangs; null as soon as there is output again."
+    )
     stop_requested_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
@@ -259,6 +225,12 @@ class JobRowSerializer(serializers.Serializer[Job]):
     def get_first_failure(self, job: Job) -> dict[str, Any] | None:
         current = (a.first_failure for a in job.attempts.all() if a.number == job.attempt)
         return next(current, None)
+
+    @extend_schema_field(HangSerializer(allow_null=True))
+    def get_hang(self, job: Job) -> dict[str, Any] | None:
+        current = next((a for a in job.attempts.all() if a.number == job.attempt), None)
+        hang = present_of(job, current).hang
+        return _shown(HangSerializer(hang)) if hang else None
 
     @extend_schema_field(serializers.DateTimeField(allow_null=True))
     def get_kept_until(self, job: Job) -> str | None:

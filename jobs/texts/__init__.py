@@ -19,6 +19,8 @@ from jobs.texts.states import (
     FATES,
     FRAMEWORK_LABELS,
     HANG_ACTION_LABELS,
+    HANG_DOES,
+    HANG_LABELS,
     PHASE_LABELS,
     PRIORITY_LABELS,
     START_POLICY_LABELS,
@@ -30,7 +32,7 @@ from jobs.texts.states import (
     state_label,
     step_label,
 )
-from jobs.texts.tolerance import RULE_NOT_YET, hang_rule, restart_rule
+from jobs.texts.tolerance import RULE_NOT_YET, hang_rule, hang_rule_of, restart_rule
 from jobs.texts.variables import INJECTED, injected_text
 
 __all__ = [
@@ -42,6 +44,8 @@ __all__ = [
     "FOUND",
     "FRAMEWORK_LABELS",
     "HANG_ACTION_LABELS",
+    "HANG_DOES",
+    "HANG_LABELS",
     "INJECTED",
     "ITEM_LABELS",
     "PHASE_LABELS",
@@ -63,6 +67,7 @@ __all__ = [
     "found_text",
     "gpus_text",
     "hang_rule",
+    "hang_rule_of",
     "injected_text",
     "job_told",
     "moved_text",

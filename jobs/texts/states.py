@@ -13,7 +13,7 @@ from jobs.querysets import MOST_COUNTED
 from jobs.states import DeployStep, Framework, State
 from jobs.texts.env_check import failure_data
 from jobs.texts.filling import filled
-from jobs.texts.reasons import reason_text
+from jobs.texts.reasons import names_text, reason_text
 from jobs.texts.steps import STEP_LABELS as STEP_LABELS
 from jobs.timeline import Phase
 
@@ -42,9 +42,14 @@ PHASE_LABELS = {
     Phase.WAIT: pgettext_lazy("timeline", "queue"),
     Phase.DEPLOY: pgettext_lazy("timeline", "deploy"),
     Phase.RUN: pgettext_lazy("timeline", "run"),
+    Phase.LEAVE: pgettext_lazy("timeline", "leave the node"),
     Phase.STOP: pgettext_lazy("timeline", "stop"),
 }
 
+HANG_LABELS = {
+    "suspected": pgettext_lazy("state", "suspected to hang"),
+    "hung": pgettext_lazy("state", "hung"),
+}
 HANG_DOES = {
     "notify": gettext_lazy("the job goes on"),
     "restart": gettext_lazy("this run is being ended, to be restarted"),
@@ -69,15 +74,17 @@ EVENTS = {
     "failed": gettext_lazy("failed"),
     "stopped": gettext_lazy("stopped"),
     "restarted": gettext_lazy("restart %(restart)s of %(most)s, after a pause"),
-    "node_fault": gettext_lazy("platform fault, its Workers are being ended"),
+    "node_lost": gettext_lazy("platform fault, its Workers are being ended"),
+    "drained": gettext_lazy("an administrator drained %(nodes)s: its Workers are being ended"),
     "requeued_counted": gettext_lazy(
-        "back in the queue, without spending a restart; after platform faults %(restart)s of %(most)s"
+        "back in the queue, without spending a restart; after lost or drained nodes %(restart)s of %(most)s"
     ),
     "requeued": gettext_lazy("back in the queue, without spending a restart"),
     "priority_changed": gettext_lazy("priority changed from %(old)s to %(new)s"),
     "hang_suspected": gettext_lazy("suspected to hang: no output for %(seconds)s s; the job goes on"),
     "hang": gettext_lazy("hangs: no output for %(seconds)s s; %(does)s"),
     "hang_idle": gettext_lazy("hangs: no output for %(seconds)s s, and idle for %(idle)s s; %(does)s"),
+    "hang_over": gettext_lazy("there is output again"),
     "stop_requested": gettext_lazy("stop requested"),
     "files_removed": gettext_lazy("files of the failed run removed"),
     "start_delayed": gettext_lazy("the start is delayed"),
@@ -99,6 +106,10 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
         data = {name: PRIORITY_LABELS[data[name]] for name in ("old", "new")}
     if code == "env_check_failed":
         data = failure_data(data)
+    if code == "node_fault":
+        code = data["reason"]["code"]
+        if code == "drained":
+            data = {"nodes": names_text(data["reason"]["data"]["nodes"])}
     text = filled(EVENTS, code, data)
     reason, restarts = data.get("reason"), data.get("restarts_used_up")
     if reason:
@@ -107,14 +118,16 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
     if restarts:
         text = f"{text} " + _("All restarts were used up: %(n)s.") % {"n": restarts}
     if faults := data.get("platform_restarts_used_up"):
-        text = f"{text} " + _("It was restarted after platform faults %(n)s times, which is the most.") % {
-            "n": faults
-        }
+        text = f"{text} " + _(
+            "It was restarted after lost or drained nodes %(n)s times, which is the most."
+        ) % {"n": faults}
     return text
 
 
-def state_label(state: str, stopping: bool = False) -> str:
-    return _("stopping") if stopping else str(STATE_LABELS[State(state)])
+def state_label(state: str, stopping: bool = False, leaving: bool = False) -> str:
+    if stopping:
+        return _("stopping")
+    return pgettext("state", "leaving its node") if leaving else str(STATE_LABELS[State(state)])
 
 
 def step_label(step: str) -> str:

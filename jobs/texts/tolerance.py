@@ -51,11 +51,12 @@ def _span(seconds: float) -> str:
 
 
 def hang_rule(spec: JobSpec) -> str:
-    return _hang_rule(spec.hang_timeout_seconds, spec.hang_does)
+    return hang_rule_of(spec.hang_timeout_seconds, spec.hang_does)
 
 
 @kept_by_language
-def _hang_rule(silent: float, then: str) -> str:
+def hang_rule_of(silent: float, then: str) -> str:
+    """`silent` is in seconds, `then` a hang action."""
     told = {"suspect": _span(silent), "hung": _span(HUNG_AFTER * silent), "then": HANG_LEADS_TO.get(then, "")}
     return (
         _(

@@ -9,9 +9,10 @@ from typing import Any
 from uuid import uuid4
 
 from jobs.models import Job
+from jobs.present import NOTHING, Present, present_read
 from jobs.services import may_stop_of
 from jobs.states import Priority, State
-from jobs.texts import reason_text, state_label
+from jobs.texts import HANG_LABELS, reason_text, state_label
 from jobs.views.filters import JobFilter
 from jobs.views.parts import Lasting
 from teams.models import User
@@ -28,6 +29,7 @@ class Row:
     job: Any  # with `waiting_since`
     label: str
     look: str
+    hang: str  # that it may hang, or hangs
     note: str
     waited: Lasting | None
     ran: Lasting | None
@@ -54,22 +56,24 @@ class Row:
         """Changes with whatever the row shows, but for the time that the page counts on by itself."""
         job = self.job
         times = (job.waiting_since, job.started_at, job.ended_at)
-        shown = (self.look, self.mark, self.note, job.attempt, job.exit_code, self.may_stop, self.strays)
-        return digest(repr((*shown, times)))
+        stands = (self.look, self.hang, self.mark, self.note, job.attempt, job.exit_code)
+        return digest(repr((*stands, self.may_stop, self.strays, *times)))
 
 
 def rows_of(jobs: Collection[Any], user: User, asked: JobFilter, now: datetime) -> list[Row]:
     """Of jobs that were annotated with `waiting_since`."""
     stoppable = may_stop_of(user=user, jobs=jobs)
-    return [_row(job, job.pk in stoppable, asked, now) for job in jobs]
+    presents = present_read(jobs)
+    return [_row(job, presents.get(job.pk, NOTHING), job.pk in stoppable, asked, now) for job in jobs]
 
 
-def _row(job: Any, stoppable: bool, asked: JobFilter, now: datetime) -> Row:
+def _row(job: Any, present: Present, stoppable: bool, asked: JobFilter, now: datetime) -> Row:
     waits, began = job.state == State.QUEUED, job.started_at
     return Row(
         job=job,
-        label=state_label(job.state, job.stopping),
-        look="stopping" if job.stopping else job.state,
+        label=state_label(job.state, job.stopping, present.leaving is not None),
+        look="stopping" if job.stopping or present.leaving else job.state,
+        hang=str(HANG_LABELS[present.hang.state]) if present.hang else "",
         note=reason_text(job.reason["code"], job.reason["data"]) if job.reason else "",
         waited=Lasting.of(job.waiting_since, None, now) if waits else None,
         ran=Lasting.of(began, job.ended_at, now) if began and not waits else None,

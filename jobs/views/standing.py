@@ -12,13 +12,25 @@ from django.utils import timezone
 
 from jobs.attempts import attempt_steps
 from jobs.forms.causes import doubtful
-from jobs.models import Attempt, Job, Worker
+from jobs.models import Attempt, Job, JobEvent, Worker
+from jobs.present import Hang, Leaving, present_of
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
 from jobs.reasons import job_waiting
 from jobs.services import may_stop
 from jobs.states import Priority, State
-from jobs.texts import PHASE_LABELS, PRIORITY_LABELS, event_text, reason_text, state_label, step_label
+from jobs.texts import (
+    FATES,
+    HANG_DOES,
+    HANG_LABELS,
+    PHASE_LABELS,
+    PRIORITY_LABELS,
+    event_text,
+    hang_rule_of,
+    reason_text,
+    state_label,
+    step_label,
+)
 from jobs.timeline import Interval, Life, Phase, Run, timeline
 from jobs.trials import MOST_MINUTES
 from jobs.views.parts import Lasting
@@ -50,6 +62,7 @@ def standing(job: Any, user: User) -> dict[str, Any]:
     now = timezone.now()
     attempts = list(job.attempts.order_by("number"))
     waiting = job_waiting(job) if job.state == State.QUEUED and not job.stopping else None
+    present = present_of(job, attempts[-1] if attempts else None)
     life = _life(job, attempts)
     reason = reason_text(job.reason["code"], job.reason["data"]) if job.reason else ""
     failed = job.state == State.FAILED
@@ -57,8 +70,10 @@ def standing(job: Any, user: User) -> dict[str, Any]:
     may = not job.finished and not job.stopping and may_stop(user=user, job=job)
     return {
         "job": job,
-        "state_label": state_label(job.state, job.stopping),
-        "look": "stopping" if job.stopping else job.state,
+        "state_label": state_label(job.state, job.stopping, present.leaving is not None),
+        "look": "stopping" if job.stopping or present.leaving else job.state,
+        "hang": _hang(job, present.hang, now) if present.hang else None,
+        "leaving": _leaving(job, present.leaving) if present.leaving else None,
         "lasting": _lasting(job, life, now),
         "steps": _steps(job, attempts, now),
         "phases": _phases(job, life, now, attempts),
@@ -103,8 +118,45 @@ def workers_shown(attempt: Attempt | None) -> dict[str, Any]:
 
 
 def events_shown(job: Job) -> list[dict[str, Any]]:
-    events = job.events.select_related("actor").order_by("-pk")[:SHOWN_EVENTS]
-    return [{"at": e.at, "text": event_text(e.code, e.data), "actor": e.actor} for e in events]
+    """The latest first; `stacks` is the run whose stacks were captured because of what is told."""
+    events = list(job.events.select_related("actor").order_by("-pk")[:SHOWN_EVENTS])
+    runs = []
+    if any(_of_hang(e) for e in events):
+        runs = list(job.attempts.order_by("-number").values_list("placed_at", "number"))
+    return [
+        {
+            "at": e.at,
+            "text": event_text(e.code, e.data),
+            "actor": e.actor,
+            "stacks": next((n for placed, n in runs if placed <= e.at), None) if _of_hang(e) else None,
+        }
+        for e in events
+    ]
+
+
+def _of_hang(event: JobEvent) -> bool:
+    return event.code in ("hang_suspected", "hang") or (event.data.get("reason") or {}).get("code") == "hung"
+
+
+def _hang(job: Job, hang: Hang, now: datetime) -> dict[str, Any]:
+    """What is told of a silence: since when, what the rule says, and what becomes of the run by it."""
+    acts = hang.state == "hung" and job.hang_action
+    return {
+        "state": hang.state,
+        "label": HANG_LABELS[hang.state],
+        "does": HANG_DOES[job.hang_action if acts else "notify"],
+        "since": hang.since,
+        "lasting": Lasting.of(hang.since, None, now),
+        "rule": hang_rule_of(job.hang_seconds or 0, job.hang_action),
+    }
+
+
+def _leaving(job: Any, leaving: Leaving) -> dict[str, Any]:
+    return {
+        "why": reason_text(leaving.reason["code"], leaving.reason["data"]),
+        "until": leaving.until(job.shown_stop_grace_seconds),
+        "fate": FATES[leaving.fate],
+    }
 
 
 def _steps(job: Job, attempts: Sequence[Attempt], now: datetime) -> list[dict[str, Any]]:
@@ -151,7 +203,7 @@ def _failing_first(attempt: Attempt) -> QuerySet[Worker]:
 
 
 def _life(job: Job, attempts: Sequence[Attempt]) -> Life:
-    runs = [Run(a.number, a.placed_at, a.started_at, a.ended_at) for a in attempts]
+    runs = [Run(a.number, a.placed_at, a.started_at, a.ended_at, a.fault_at) for a in attempts]
     return Life(job.created_at, runs, job.stop_requested_at, job.ended_at)
 
 
@@ -184,7 +236,7 @@ def _phases(job: Job, life: Life, now: datetime, attempts: Sequence[Attempt]) ->
 
 def _went_wrong(job: Job, one: Interval, after: Sequence[Interval]) -> bool:
     """A run that was followed by another, or was the last of a job that failed."""
-    if one.phase not in (Phase.DEPLOY, Phase.RUN) or one.end is None:
+    if one.phase not in (Phase.DEPLOY, Phase.RUN, Phase.LEAVE) or one.end is None:
         return False
     if not after:
         return job.state == State.FAILED

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from jobs.serializers import JobRequestSerializer
-from jobs.serializers.answer import FindingSerializer
+from jobs.serializers.said import FindingSerializer
 from runs.models import CHECK_STATES, PathCheck
 from runs.path_check.services import places_of
 from runs.path_check.texts import check_reason_text, summary_text

@@ -56,6 +56,21 @@ def short(life: Life) -> list[tuple[str, int, int, int | None]]:
             [("wait", 1, 0, 5), ("deploy", 1, 5, 8), ("run", 1, 8, 20), ("wait", 2, 20, None)],
         ),
         (
+            Life(T0, [Run(1, at(5), at(8), at(20), leaves_at=at(15)), Run(2, at(30))]),
+            [
+                ("wait", 1, 0, 5),
+                ("deploy", 1, 5, 8),
+                ("run", 1, 8, 15),
+                ("leave", 1, 15, 20),
+                ("wait", 2, 20, 30),
+                ("deploy", 2, 30, None),
+            ],
+        ),
+        (
+            Life(T0, [Run(1, at(5), leaves_at=at(7))], stop_requested_at=at(9)),
+            [("wait", 1, 0, 5), ("deploy", 1, 5, 7), ("leave", 1, 7, 9), ("stop", 1, 9, None)],
+        ),
+        (
             Life(T0, [Run(1, at(5), at(8))], stop_requested_at=at(50)),
             [("wait", 1, 0, 5), ("deploy", 1, 5, 8), ("run", 1, 8, 50), ("stop", 1, 50, None)],
         ),

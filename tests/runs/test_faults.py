@@ -20,6 +20,7 @@ from pools.services import node_set_state
 from runs import watching
 from runs.launching import attempt_key
 from tests.factories import make_job, make_pool, make_user
+from tests.jobs.pages import Page
 from tests.runs.stand_in import attend, codes, exited, running
 
 pytestmark = pytest.mark.django_db
@@ -249,13 +250,48 @@ def test_times_and_page(engine, runs, user, client, api):
     job = runs()
     node = take(job)
     page = client.get(f"/jobs/{job.key}/").content.decode()
-    assert f"It had to leave {node.name}: an administrator drained the node." in page
+    assert f"An administrator drained {node.name}: its Workers are being ended" in page
+    assert "latform fault" not in page
     Attempt.objects.update(placed_at=timezone.now() - timedelta(hours=1))
     attend(engine, job, ended)
     page = client.get(f"/jobs/{job.key}/").content.decode()
-    assert "after platform faults 1 of 5" in page
+    assert "after lost or drained nodes 1 of 5" in page
     events = api(user).get(f"/api/v1/jobs/{job.key}/events/").json()["results"]
     assert [e["code"] for e in events][-2:] == ["node_fault", "requeued"]
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "lasts", "fate", "event"),
+    [
+        (
+            *(NodeState.DRAINED, {"stop_grace_seconds": 77}, 77, "restarts on other nodes"),
+            "An administrator drained",
+        ),
+        (NodeState.DOWN, {"auto_restart": False}, 5, "fails: it may not", "Platform fault, its Workers"),
+    ],
+)
+def test_one_that_leaves_says_so_until_it_is_gone(
+    engine, runs, user, client, state, fields, lasts, fate, event
+):
+    client.force_login(user)
+    job = runs(**fields)
+    assert "eaving its node" not in client.get(f"/jobs/{job.key}/").content.decode()
+    node = take(job, state)
+    attend(engine, job, running())
+    assert job.state == "running"
+    shown = Page(client.get(f"/jobs/{job.key}/"))
+    assert "Leaving its node" in shown.by_id("live-head").text
+    told = " ".join(shown.by_id("live-trouble").text.split())
+    until = Attempt.objects.get().fault_at + timedelta(seconds=lasts)
+    assert f"{until:%Y-%m-%d %H:%M:%S} UTC" in told
+    assert node.name in told
+    assert fate in told
+    assert event in shown.by_id("live-events").text
+    assert "Leave the node" in shown.by_id("live-timeline").text
+    for address in ("/jobs/", "/", f"/jobs/{job.key}/progress/"):
+        assert "Leaving its node" in client.get(address).content.decode()
+    attend(engine, job, ended)
+    assert "Leaving its node" not in client.get("/jobs/").content.decode()
 
 
 # -- the admin's action --------------------------------------------------------------------------
@@ -281,6 +317,7 @@ def test_the_admin_is_told_what_becomes_of_the_jobs_first(admin_client, engine, 
     assert asked.context_data["keys"] == keys
     done = act(admin_client, "drain", nodes, confirmed=keys).content.decode()
     assert "3 nodes are drained now" in done
+    assert "3 jobs are still leaving: their Workers are being ended." in done
     assert Attempt.objects.filter(fault__isnull=False).count() == 3
 
 
@@ -296,7 +333,9 @@ def test_a_job_that_came_meanwhile_is_asked_about_again(admin_client, engine, ru
 
 def test_nodes_without_jobs_are_drained_at_once(admin_client, pool):
     nodes = list(Node.objects.order_by("name"))[:1]
-    assert "1 node is drained now" in act(admin_client, "drain", nodes).content.decode()
+    done = act(admin_client, "drain", nodes).content.decode()
+    assert "1 node is drained now" in done
+    assert "still leaving" not in done
 
 
 def test_only_admins_ask(client, user, engine, runs):

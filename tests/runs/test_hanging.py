@@ -10,7 +10,8 @@ from jobs.models import Attempt, Job
 from jobs.scheduling import queue_cycle
 from jobs.services import job_stop
 from runs import watching
-from tests.factories import make_job, make_pool
+from tests.factories import make_job, make_pool, make_team, make_user
+from tests.jobs.pages import Page
 from tests.runs.stand_in import START, attend, codes, exited
 
 pytestmark = pytest.mark.django_db
@@ -65,6 +66,78 @@ def test_each_grade_of_each_silence_is_told_once(engine, place):
     attend(engine, job, silent(120))
     assert (codes(job).count("hang_suspected"), codes(job).count("hang")) == (3, 1)
     assert (job.state, engine.stops) == ("running", [])
+
+
+def test_output_ends_what_was_said_of_the_silence(engine, place, user, api):
+    job = place()
+    attend(engine, job, silent(250))
+    attend(engine, job, silent(250))
+    assert hang_by_rest(api, user, job)["state"] == "hung"
+    attend(engine, job, silent(1))
+    attend(engine, job, silent(2))
+    assert codes(job)[-3:] == ["hang_suspected", "hang", "hang_over"]
+    assert hang_by_rest(api, user, job) is None
+    attend(engine, job, silent(120))
+    assert codes(job)[-1] == "hang_suspected"
+    assert hang_by_rest(api, user, job)["state"] == "suspected"
+
+
+def hang_by_rest(api, user, job):
+    told = api(user).get(f"/api/v1/jobs/{job.key}/").json()["hang"]
+    row = api(user).get("/api/v1/jobs/").json()["results"][0]
+    assert row["hang"] == told
+    return told
+
+
+def shown_everywhere(client, job):
+    """Where a reader may see that the job hangs, as texts: page, dialog, list, start page and alerts."""
+    addresses = (f"/jobs/{job.key}/progress/", "/jobs/", "/", "/alerts/")
+    page = Page(client.get(f"/jobs/{job.key}/"))
+    texts = [page.by_id("live-head").text, page.by_id("live-trouble").text]
+    return texts + [Page(client.get(address)).by_id("content").text for address in addresses]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "action", "says", "does"),
+    [
+        (150, "restart", "Suspected to hang", "the job goes on"),
+        (250, "notify", "Hung", "the job goes on"),
+        (250, "restart", "Hung", "this run is being ended, to be restarted"),
+        (250, "fail", "Hung", "the job is being ended as failed"),
+    ],
+)
+def test_one_that_hangs_looks_so_everywhere(engine, place, user, client, seconds, action, says, does):
+    client.force_login(user)
+    job = place(auto_restart=True, hang_action=action)
+    attend(engine, job, silent(1))
+    assert not [text for text in shown_everywhere(client, job) if says in text]
+    attend(engine, job, silent(seconds))
+    assert [text for text in shown_everywhere(client, job) if says not in text] == []
+    page = Page(client.get(f"/jobs/{job.key}/"))
+    told = " ".join(page.by_id("live-trouble").text.split())
+    since = Attempt.objects.get().suspected_at
+    assert f"{says}: {does}" in told
+    assert f"Last output {since:%Y-%m-%d %H:%M:%S} UTC" in told
+    assert "no output for 200 s whatever the load" in told
+    assert f'href="/jobs/{job.key}/stacks/?attempt=1"' in page.source
+    job_stop(job=job, actor=user)
+    assert not [text for text in shown_everywhere(client, job)[1:4] if says in text]
+
+
+def test_strangers_are_told_of_no_hang(engine, place, client):
+    attend(engine, place(), silent(250))
+    client.force_login(make_user(make_team()))
+    assert "Hang" not in Page(client.get("/alerts/")).by_id("content").text
+
+
+def test_the_end_of_a_hung_run_leads_to_its_stacks(engine, place, user, client):
+    client.force_login(user)
+    job = place(hang_action="fail")
+    attend(engine, job, silent(250))
+    attend(engine, job, exited(code=143, stopped=True))
+    page = Page(client.get(f"/jobs/{job.key}/"))
+    ways = [e.text for e in page.all("a", href=f"/jobs/{job.key}/stacks/?attempt=1")]
+    assert ways == ["Stacks before it was ended", *["Stacks"] * 3]  # also at three events
 
 
 def test_one_that_is_idle_as_well_hangs_sooner(engine, place, user, client):

@@ -15,6 +15,7 @@ from runs.captures import KEPT, capture_ask, capture_of_itself
 from runs.launching import attempt_key
 from runs.models import StackCapture
 from tests.factories import make_job, make_pool, make_team, make_user
+from tests.jobs.pages import Page
 from tests.runs.stand_in import START, attend, exited, running
 
 pytestmark = pytest.mark.django_db
@@ -126,6 +127,23 @@ def test_a_capture_is_of_its_own_job(api, client, job, place, user):
     assert asking.get(f"{address}{capture.pk}/").status_code == 404
     client.force_login(user)
     assert client.get(f"/jobs/{other.key}/stacks/?capture={capture.pk}").status_code == 404
+
+
+def test_the_address_of_a_run_opens_what_its_silence_led_to(client, taking, job, user):
+    first = Attempt.objects.get()
+    other = Attempt.objects.create(job=job, number=2, placed_at=timezone.now(), ended_at=timezone.now())
+    by_itself, asked = capture_of_itself(first), capture_ask(job=job, user=user)
+    latest = StackCapture.objects.create(attempt=other)
+    client.force_login(user)
+
+    def opened(query):
+        captures = Page(client.get(f"/jobs/{job.key}/stacks/{query}")).all("a", **{"aria-current": "true"})
+        return [(one.attrs["href"] or "").partition("=")[2] for one in captures]
+
+    assert opened("?attempt=1") == [str(by_itself.pk)]
+    assert opened("?attempt=2") == opened("") == [str(latest.pk)]
+    assert opened("?attempt=3") == opened("?attempt=x") == []
+    assert opened(f"?attempt=1&capture={asked.pk}") == [str(asked.pk)]
 
 
 def test_the_page_asks_and_shows(client, taking, job, user):

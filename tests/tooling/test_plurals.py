@@ -23,7 +23,7 @@ SEVERAL = {
     "Too long: at most %(most)s bytes, and %(most_name)s bytes between two slashes.": "bounds from 255 on",
     "Too long: at most %(most)s bytes.": "bounds from 255 on",
     "Too long: at most %(most)s characters.": "bounds from 63 on",
-    "It was restarted after platform faults %(n)s times, which is the most.": "5",
+    "It was restarted after lost or drained nodes %(n)s times, which is the most.": "5",
     "One Worker, at most %(n)s minutes; the form stays as it is": "10",
     "Trial run of a form: one Worker, at most %(n)s minutes": "10",
     "%(n)s new lines ↓": "a text of its own tells one line",
