@@ -27,7 +27,7 @@ def instead_of(*, job: Job, user: User) -> tuple[Alternative, ...]:
     pool = pool_read(access, job.team_id)
     if pool is None:
         return ()
-    waiting = tuple(_without(job, waiting_read(job.pool_id)))
+    waiting = tuple(without(job, waiting_read(job.pool_id)))
     team = access.team(job.team_id)
     facts = Facts(
         now=timezone.now(),
@@ -43,8 +43,8 @@ def instead_of(*, job: Job, user: User) -> tuple[Alternative, ...]:
     return alternatives(spec, facts, others)
 
 
-def _without(job: Job, waiting: Sequence[WaitingFacts]) -> list[WaitingFacts]:
-    """Who waits when the job does not."""
+def without(job: Job, waiting: Sequence[WaitingFacts]) -> list[WaitingFacts]:
+    """Who waits in the pool of a waiting job when the job does not."""
     own = job.waiting_class
     key = (own.flavor, own.priority, own.team, own.shape, own.avoided)
     others = []

@@ -9,6 +9,7 @@ from jobs.estimate import Estimate, estimate
 from jobs.facts import Facts
 from jobs.findings import Finding, Level
 from jobs.forms.card import Card, Outlook, numbers_of, promise_of
+from jobs.forms.creating import replaced_by
 from jobs.forms.job import JobForm
 from jobs.forms.nodes import drawn_of
 from jobs.forms.notes import Note, beside_of, in_order, note_of, unclear_notes
@@ -17,9 +18,11 @@ from jobs.forms.points import ShownPoint, points_of, said_of_points
 from jobs.forms.ranks import ranks_of
 from jobs.forms.said import said_of
 from jobs.forms.taking_over import offered_of
+from jobs.instead import without
 from jobs.neighbours import with_alternatives
 from jobs.services import job_landed
 from jobs.spec import JobSpec
+from jobs.states import State
 from jobs.texts import RULE_NOT_YET, finding_text, hang_rule, reason_text, restart_rule, split_text
 
 REFUSED_FOR_GOOD = ("never_fits", "over_quota")
@@ -45,6 +48,7 @@ def summary_of(form: JobForm) -> Summary:
     keep the numbers from showing. Once creation was tried, what is missing is an error like others."""
     asked = form.job_spec()
     spec, facts = request_facts(form.user, form.offer, _standing_in(asked))
+    facts = _without_replaced(form, facts)
     judged = with_alternatives(job_landed(estimate(spec, facts), spec, facts), spec, facts)
     card = _card(form, spec, facts, judged)
     points = points_of(form, judged, facts)
@@ -58,6 +62,14 @@ def summary_of(form: JobForm) -> Summary:
         points=points,
         split=_split(asked),
     )
+
+
+def _without_replaced(form: JobForm, facts: Facts) -> Facts:
+    """The job in whose place this one comes is out of the queue by then, and nobody waits behind it."""
+    job = replaced_by(form)
+    if job is None or job.state != State.QUEUED or facts.pool is None or facts.pool.id != job.pool_id:
+        return facts
+    return replace(facts, waiting=tuple(without(job, facts.waiting)))
 
 
 def _rules(form: JobForm, asked: JobSpec) -> dict[str, str]:

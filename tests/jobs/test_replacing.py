@@ -14,6 +14,7 @@ from django.test import Client
 from jobs.estimate import Promise
 from jobs.lifecycle import move
 from jobs.models import Job, JobEvent, WaitingTotal
+from jobs.reasons import job_waiting
 from jobs.repeating import NotReplaced, job_replace
 from jobs.scheduling import queue_cycle
 from jobs.services import RequestRefused, job_stop
@@ -49,12 +50,48 @@ def names() -> list[str]:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(("ahead", "gpus"), [(0, 8), (1, 4), (2, 1)])
+def test_what_the_form_says_is_what_happens(
+    client: Client, alice: User, pool: Pool, ahead: int, gpus: int
+) -> None:
+    """The job that is replaced does not stand in its own way: neither as a place nor as its class's first."""
+    occupy(pool, [8, 8, 8])
+    for n in range(ahead):
+        make_job(alice, pool, gpus=8, name=f"before-{n}")
+    job = make_job(alice, pool, gpus=8, name="waits")
+    make_job(alice, pool, gpus=8, name="behind")
+    page = opened(client, job)
+    filled_in = page.fields() | {"spec": [str(worker_spec(pool, gpus).pk)], "name": ["new"]}
+    shown = Page(client.post("/jobs/estimate/", filled_in)).fields()["promise"]
+    assert shown == [f"place-{ahead + 2}-capacity"]  # behind those before it and the one behind it
+    assert client.post(CREATE, filled_in | {"promise": shown}).status_code == 303
+    place, _reason = job_waiting(Job.objects.get(name="new"))
+    assert place.position == ahead + 2
+
+
+@pytest.mark.django_db
+def test_the_only_job_of_a_queue_starts_in_a_shape_that_fits(client: Client, alice: User, pool: Pool) -> None:
+    """A strict queue, where what waits lets nobody pass: the replaced job would have been in the way."""
+    Pool.objects.update(discipline="strict_fifo")
+    occupy(pool, [4, 8, 8])
+    job = make_job(alice, pool, gpus=8, name="waits")
+    page = opened(client, job)
+    filled_in = page.fields() | {"spec": [str(worker_spec(pool, 4).pk)], "name": ["new"]}
+    shown = Page(client.post("/jobs/estimate/", filled_in))
+    assert "Queue ahead 0 jobs" in " ".join(shown.by_id("summary").text.split())
+    assert shown.fields()["promise"] == ["now"]
+    assert client.post(CREATE, filled_in | {"promise": ["now"]}).status_code == 303
+    queue_cycle(pool.pk)
+    assert Job.objects.get(name="new").state == "deploying"
+
+
+@pytest.mark.django_db
 def test_the_new_job_comes_and_the_old_one_goes(client: Client, job: Job, pool: Pool) -> None:
     page = opened(client, job)
     assert "This takes the place of waits" in page.source
     assert [b.text.strip() for b in page.all("button", class_="btn-primary")] == ["Stop and create"]
     fields = page.fields()
-    assert fields["promise"] == ["place-3-capacity"]  # while it is there
+    assert fields["promise"] == ["place-2-capacity"]  # it leaves
     sent = fields | {"spec": [str(worker_spec(pool, 4).pk)], "name": ["smaller"]}
     answer = client.post(CREATE, sent)
     assert answer.status_code == 303
