@@ -5,7 +5,6 @@ from django.urls import path
 from jobs import converters  # noqa: F401  # <job:key>
 from jobs.views import (
     alerts,
-    causes,
     create,
     deliveries,
     detail,
@@ -31,7 +30,6 @@ urlpatterns = [
     path("jobs/<job:key>/live/", detail.job_live, name="job-live"),
     path("jobs/<job:key>/progress/", progress.job_progress, name="job-progress"),
     path("jobs/<job:key>/instead/", instead.job_instead, name="job-instead"),
-    path("jobs/<job:key>/causes/", causes.causes, name="job-causes"),
     path("jobs/<job:key>/deliveries/", deliveries.job_deliveries, name="job-deliveries"),
     path("jobs/<job:key>/alerts/", alerts.job_alerts, name="job-alerts"),
     path("jobs/<job:key>/rerun/", rerun.rerun, name="job-rerun"),

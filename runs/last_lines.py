@@ -28,6 +28,18 @@ def last_lines(job: Job, attempt: int, rank: int) -> tuple[str, ...]:
     return lines_of(chunk.data, values, cut=chunk.offset > 0)
 
 
+def tail_read(job: Job, attempt: int, rank: int, lines: int) -> str:
+    """The last lines of a Worker as it wrote them, for somebody who may read its log; empty where it cannot
+    be read."""
+    try:
+        chunk = log_read(job=job, attempt=attempt, rank=rank, offset=-TAIL_BYTES, limit=TAIL_BYTES)
+    except EngineError:
+        return ""
+    text = readable(chunk.data)
+    whole = text.partition("\n")[2] if chunk.offset > 0 else text
+    return "\n".join(whole.rstrip("\n").split("\n")[-lines:])
+
+
 def private_values(job: Job) -> list[str]:
     """InvalidToken if no key of the console opens one."""
     return [decrypt(row) for row in job.private_values.values_list("ciphertext", flat=True)]

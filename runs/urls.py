@@ -3,8 +3,8 @@
 from django.urls import path
 
 from jobs import converters as _job_key  # noqa: F401  # <job:key>
+from runs import cause_views, download_views, kept_views, stack_views, views
 from runs import converters as _path_check_key  # noqa: F401  # <pathcheck:key>
-from runs import download_views, kept_views, stack_views, views
 from runs.path_check import views as path_check
 
 urlpatterns = [
@@ -22,6 +22,7 @@ urlpatterns = [
         name="worker-file-download",
     ),
     path("jobs/<job:key>/remove-files/", kept_views.files_remove_view, name="job-remove-files"),
+    path("jobs/<job:key>/causes/", cause_views.causes, name="job-causes"),
     path("jobs/<job:key>/stacks/", stack_views.job_stacks, name="job-stacks"),
     path("jobs/path-check/", path_check.path_check_start, name="path-check-start"),
     path("jobs/path-check/<pathcheck:key>/", path_check.path_check, name="path-check"),

@@ -18,6 +18,7 @@ from jobs.states import PLACED, State
 
 WORST_FIRST = (Standing.ATTENTION, Standing.LATER, Standing.HAND, Standing.OK)
 SOON_S = 300.0  # who fails within this time of running has hardly trained
+BEFORE_IT_RAN = (126, 127)  # of bash itself: it found no program, or could not run it
 
 
 class Cause(StrEnum):
@@ -27,6 +28,7 @@ class Cause(StrEnum):
     HIDDEN = "hidden"  # it shows success, and failed
     NETWORK = "network"
     RESULTS = "results"
+    HANG = "hang"  # of a job that hung: where its processes stood
 
 
 POINTS_OF = {
@@ -36,6 +38,7 @@ POINTS_OF = {
     Cause.HIDDEN: ("failure",),
     Cause.NETWORK: ("distributed",),
     Cause.RESULTS: ("outputs",),
+    Cause.HANG: (),
 }
 FIELDS_OF = {
     Cause.RESOURCES: ("pool", "spec", "worker_count", "custom_gpus", "flavor"),
@@ -59,44 +62,78 @@ OF_ITEM = {"storage": Cause.START, "rdma": Cause.NETWORK, "allreduce": Cause.NET
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Where a job stands; `ran` is how long its last run took, in seconds, None before its command ran."""
+    """Where a job stands; `ran` is how long its last run took, in seconds, None before its command ran.
+    `named` are the causes that the end of its log names, the likeliest first."""
 
     state: State
     reason: Reason | None
     ran: float | None
     workers: int
+    named: tuple[Cause, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        return self.state in (State.FAILED, State.SUCCEEDED)
+
+    @property
+    def late(self) -> bool:
+        """Whether it ran for so long that it was past its first batch."""
+        return self.ran is not None and self.ran >= SOON_S
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A cause: what to say of it, whether that is in order, and whether the job points there."""
+    """A cause: what to say of it, whether that is in order, and whether the job points there; `failed`: it is
+    known that this went wrong, whatever the request looks like."""
 
     cause: Cause
     standing: Standing
     points: tuple[Point, ...]
     refused: tuple[Finding, ...]
     suspect: bool
+    failed: bool = False
+
+    @property
+    def settled(self) -> bool:
+        return self.standing == Standing.OK and not self.suspect
 
 
 def rows(trouble: Trouble, spec: JobSpec, judged: Estimate, facts: Facts) -> tuple[Row, ...]:
-    """All causes. `judged` is what would become of the request now: what it refuses has changed since."""
+    """The causes that may be, the suspected ones first. `judged` is what would become of the request now:
+    what it refuses has changed since."""
     points = {point.code: point for point in checklist(spec, judged, facts)}
-    suspects, told = suspected(trouble), blamed(trouble)
-    return tuple(
-        _blamed(row) if cause == told else _placed(row) if _has_gpus(cause, trouble) else row
-        for cause in Cause
-        for row in [_row(cause, [points[code] for code in POINTS_OF[cause]], judged, suspects)]
-    )
+    suspects = suspected(trouble)
+    known = {*trouble.named, blamed(trouble)} if trouble.state == State.FAILED else set()
+    made = []
+    for cause in _possible(trouble):
+        row = _row(cause, [points[code] for code in POINTS_OF[cause]], judged, suspects)
+        if cause in known:
+            row = _failed(row)
+        elif cause == Cause.RESOURCES and (trouble.ended or trouble.state in PLACED):
+            row = _placed(row) if trouble.state in PLACED else _left(row)
+        if row.points or row.refused or row.failed or not trouble.ended:
+            made.append(row)
+    order = {cause: place for place, cause in enumerate(suspects)}
+    return tuple(sorted(made, key=lambda row: order.get(row.cause, len(order))))
 
 
-def _blamed(row: Row) -> Row:
+def _possible(trouble: Trouble) -> list[Cause]:
+    """A failure that shows is not hidden, and only what hung has stacks worth a look."""
+    shows, hung = trouble.state == State.FAILED, blamed(trouble) == Cause.HANG
+    return [c for c in Cause if not (c == Cause.HIDDEN and shows) and (c != Cause.HANG or hung)]
+
+
+def _failed(row: Row) -> Row:
     """What is in order by the request is not what went wrong."""
     doubts = tuple(point for point in row.points if point.standing != Standing.OK)
-    return replace(row, standing=Standing.ATTENTION, points=doubts)
+    return replace(row, standing=Standing.ATTENTION, points=doubts, failed=True)
 
 
-def _has_gpus(cause: Cause, trouble: Trouble) -> bool:
-    return cause == Cause.RESOURCES and trouble.state in PLACED
+def _left(row: Row) -> Row:
+    """Whether there is room now is nothing to a job that has ended."""
+    doubts = tuple(p for p in row.points if p.code != "resources" and p.standing != Standing.OK)
+    in_order = not doubts and not row.refused
+    return replace(row, points=doubts, standing=Standing.OK if in_order else row.standing)
 
 
 def _placed(row: Row) -> Row:
@@ -109,7 +146,9 @@ def _row(cause: Cause, points: Sequence[Point], judged: Estimate, suspects: Iter
     refused = tuple(f for f in judged.errors if f.field.partition(".")[0] in fields)
     told = tuple(point for point in points if point.finding not in refused or point.finding is None)
     standings = {point.standing for point in points}
-    standing = Standing.ATTENTION if refused else next(one for one in WORST_FIRST if one in standings)
+    standing = (
+        Standing.ATTENTION if refused else next((one for one in WORST_FIRST if one in standings), Standing.OK)
+    )
     return Row(cause, standing, told, refused, cause in suspects)
 
 
@@ -123,12 +162,10 @@ def suspected(trouble: Trouble) -> tuple[Cause, ...]:
         return (Cause.HIDDEN, Cause.RESULTS)
     if trouble.state != State.FAILED or trouble.reason is None:
         return ()
-    if (told := blamed(trouble)) is not None:
-        return (told,)
-    if trouble.reason.code not in ("exit_code", "signal"):
-        return ()
-    meets = (Cause.NETWORK,) if trouble.workers > 1 else ()
-    return (Cause.START, *meets) if (trouble.ran or 0.0) < SOON_S else meets
+    told = blamed(trouble)
+    shell = (Cause.START,) if trouble.reason.data.get("exit_code") in BEFORE_IT_RAN else ()
+    found = ((told,) if told is not None else ()) + trouble.named + shell
+    return tuple(dict.fromkeys(found))
 
 
 def blamed(trouble: Trouble) -> Cause | None:
@@ -137,7 +174,7 @@ def blamed(trouble: Trouble) -> Cause | None:
     if trouble.state != State.FAILED or reason is None:
         return None
     if reason.code == "hung":
-        return Cause.NETWORK if trouble.workers > 1 else Cause.START
+        return Cause.HANG
     if reason.code == "deploy_timeout":
         return OF_STEP.get(reason.data.get("step", ""), Cause.RESOURCES)
     if reason.code == "env_check":

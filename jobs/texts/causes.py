@@ -14,7 +14,9 @@ TITLES = {
     "hidden": gettext_lazy("It shows success, but the training failed"),
     "network": gettext_lazy("Several Workers, RDMA"),
     "results": gettext_lazy("The results are not there"),
+    "hang": gettext_lazy("It hung: where its processes stood"),
 }
+LATE_TITLES = {"start": gettext_lazy("Paths, variables, packages")}
 HELP = {  # places of the page "troubleshooting"
     "resources": "cannot-choose",
     "image": "image-not-found",
@@ -22,6 +24,7 @@ HELP = {  # places of the page "troubleshooting"
     "hidden": "shows-success",
     "network": "several-nodes",
     "results": "no-results",
+    "hang": "hung",
 }
 HAS_GPUS = gettext_lazy("It has its resources: %(gpus)s.")
 EXIT_CODES = {
@@ -33,8 +36,9 @@ EXIT_CODES = {
 }
 
 
-def cause_title(cause: str) -> str:
-    return str(TITLES[cause])
+def cause_title(cause: str, *, late: bool = False) -> str:
+    """`late`: of a job that ran for longer than its first batch takes."""
+    return str(LATE_TITLES.get(cause, TITLES[cause]) if late else TITLES[cause])
 
 
 def has_gpus_text(gpus: int) -> str:

@@ -22,8 +22,14 @@ from tests.jobs.pages import Page
 HTMX = {"HX-Request": "true"}
 
 
-def trouble(state: State, code: str = "", ran: float | None = None, workers: int = 1) -> Trouble:
-    return Trouble(state, Reason(code) if code else None, ran, workers)
+def trouble(
+    state: State,
+    code: str = "",
+    ran: float | None = None,
+    workers: int = 1,
+    named: tuple[Cause, ...] = (),
+) -> Trouble:
+    return Trouble(state, Reason(code) if code else None, ran, workers, named)
 
 
 @pytest.mark.parametrize(
@@ -36,15 +42,20 @@ def trouble(state: State, code: str = "", ran: float | None = None, workers: int
         (trouble(State.STOPPED, "stopped_by_user"), []),
         (trouble(State.FAILED, "image_missing"), [Cause.IMAGE]),
         (trouble(State.FAILED, "mount_missing"), [Cause.START]),
-        (trouble(State.FAILED, "exit_code", ran=38.0), [Cause.START]),
-        (trouble(State.FAILED, "exit_code", ran=None), [Cause.START]),
-        (trouble(State.FAILED, "exit_code", ran=38.0, workers=2), [Cause.START, Cause.NETWORK]),
+        (trouble(State.FAILED, "exit_code", ran=20.0), []),  # it may have trained three times as long before
+        (trouble(State.FAILED, "exit_code", ran=20.0, workers=2), []),
         (trouble(State.FAILED, "exit_code", ran=7200.0), []),
-        (trouble(State.FAILED, "signal", ran=7200.0, workers=4), [Cause.NETWORK]),
+        (trouble(State.FAILED, "signal", ran=7200.0, workers=4), []),
+        (trouble(State.FAILED, "exit_code", ran=20.0, named=(Cause.START,)), [Cause.START]),
+        (
+            trouble(State.FAILED, "exit_code", named=(Cause.NETWORK, Cause.START)),
+            [Cause.NETWORK, Cause.START],
+        ),
+        (trouble(State.FAILED, "out_of_memory", named=(Cause.START,)), [Cause.RESOURCES, Cause.START]),
         (trouble(State.FAILED, "worker_lost", ran=5.0), []),
         (trouble(State.FAILED), []),
-        (trouble(State.FAILED, "hung", ran=7200.0), [Cause.START]),
-        (trouble(State.FAILED, "hung", ran=7200.0, workers=2), [Cause.NETWORK]),
+        (trouble(State.FAILED, "hung", ran=7200.0), [Cause.HANG]),
+        (trouble(State.FAILED, "hung", ran=20.0, workers=2), [Cause.HANG]),
         (trouble(State.FAILED, "drained", ran=7200.0), [Cause.RESOURCES]),
         (trouble(State.FAILED, "env_check"), [Cause.RESOURCES]),
     ],
@@ -139,7 +150,7 @@ def test_a_failure_that_names_its_cause_is_told_there_without_what_was_in_order(
     reason = Reason("image_missing", {"rank": 0, "image": "reg.local/none:1"})
     move([job.pk], State.DEPLOYING, State.FAILED, reason=reason)
     row = page_of(client, job).all("li")[0]
-    assert (row.attrs["id"], row.attrs["data-standing"]) == ("cause-image", "attention")
+    assert (row.attrs["id"], row.attrs["data-standing"]) == ("cause-image", "failed")
     assert "reg.local/none:1" in row.text
     assert "offered here" not in row.text
 
