@@ -126,25 +126,39 @@ def remove(path: str, seconds: float = math.inf) -> bool:
     """Delete a directory tree that a job has filled; no process may write in it any more.
 
     Whatever the depth (nested directories are moved up, never recursed into), whatever the modes,
-    and never through a symbolic link. Others may be deleting the same. False if it took longer than
-    `seconds`: call again.
+    and never through a symbolic link. Others may be deleting the same. False if something is left, as after
+    `seconds`: call again. OSError if it cannot be deleted.
     """
     until = time.monotonic() + seconds
+    while (top := _opened(path)) is not None:
+        try:
+            if not _emptied(top, until):
+                return False
+        finally:
+            os.close(top)
+        with _together():
+            os.rmdir(path)
+    return True
+
+
+def _opened(path: str) -> int | None:
+    """The directory, which the job may have closed to all; None if there is none (any more)."""
     try:
-        top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return True
-    try:
-        os.fchmod(top, 0o700)
-        while names := _names(top):
-            for name in names:
-                with _together():
-                    if not _remove_entry(top, name, until):
-                        return False
-    finally:
-        os.close(top)
-    with _together():
-        os.rmdir(path)
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            os.unlink(path)
+            return None
+        os.chmod(path, 0o700)
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+
+
+def _emptied(top: int, until: float) -> bool:
+    while names := _names(top):
+        for name in names:
+            with _together():
+                if not _remove_entry(top, name, until):
+                    return False
     return True
 
 

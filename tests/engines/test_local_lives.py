@@ -62,7 +62,7 @@ def test_what_is_to_be_kept_outlives_them(stand, whom):
     stand.engine.stop(key, 0)
     wait_until(lambda: not processes("sleep", mine), "no process left", 5)
     assert stand.engine.kept_bytes(key, 0, b"tmp/a", 0, 9).data == b"kept\n"
-    wait_until(lambda: not stand.engine.drop(key) or not layers(stand, key), "no layer left", 5)
+    wait_until(lambda: stand.engine.drop(key) and not layers(stand, key), "no layer left", 5)
     with pytest.raises(NotKept):
         stand.engine.kept_folder(key, 0, b"", 0, 9)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +13,8 @@ from engines.local import durable, layout, links, load, lock, sandbox, scratch
 from engines.local.box import may_be_shown
 from engines.local.engine import LocalEngine, Means
 from engines.local.plan import House, Refused
+
+NOBODY = 65534
 
 
 def test_a_lock_is_seen_without_being_taken(tmp_path):
@@ -52,6 +55,61 @@ def test_remove_whatever_a_job_left(tmp_path):
     assert scratch.remove(str(top))
     assert not top.exists()
     assert (kept / "file").read_text() == "stays"
+
+
+@pytest.fixture
+def of_nobody():
+    """A folder of an ordinary user, to whom that of the tests is closed; nothing is closed to root."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        if not os.getuid():
+            os.chown(folder, NOBODY, NOBODY)
+        yield folder
+
+
+def as_nobody(work):
+    """What a child that is not root exits with: 1 where `work` is true, else 0; 2 after an OSError."""
+    child = os.fork()
+    if child == 0:
+        try:
+            if not os.getuid():
+                os.setuid(NOBODY)
+            os._exit(bool(work()))
+        except OSError:
+            os._exit(2)
+        finally:
+            os._exit(3)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_remove_what_a_job_closed_to_all(of_nobody):
+    top = f"{of_nobody}/top"
+
+    def closed_and_removed():
+        os.makedirs(f"{top}/a/b")
+        os.chmod(top, 0)
+        return scratch.remove(top)
+
+    assert as_nobody(closed_and_removed) == 1
+    assert not os.path.lexists(top)
+
+
+def test_what_cannot_be_removed_is_not_taken_for_removed(of_nobody):
+    top = f"{of_nobody}/top"
+
+    def held():
+        os.makedirs(top)
+        os.chmod(of_nobody, 0o500)
+        return scratch.remove(top)
+
+    assert as_nobody(held) == 2
+    assert os.path.isdir(top)
+
+
+def test_remove_a_link_in_its_place(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "top").symlink_to(tmp_path / "kept")
+    assert scratch.remove(str(tmp_path / "top"))
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
 def test_remove_in_parts(tmp_path):
