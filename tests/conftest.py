@@ -34,11 +34,10 @@ def english() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def runnable_images(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Images of tests are rows that nobody runs: any will do, but where a test is about that."""
-    if "engine_images" not in request.keywords:
-        monkeypatch.setitem(ENGINE_IMAGES, "local", ())
+@pytest.fixture
+def any_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pools can run any image, as those of an engine that pulls from registries."""
+    monkeypatch.setitem(ENGINE_IMAGES, "local", ())
 
 
 @pytest.fixture

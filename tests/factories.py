@@ -110,14 +110,17 @@ def worker_spec(pool: Pool, gpus: int) -> WorkerSpec:
 
 
 def make_image(*zones: Zone, team: Team | None = None, reference: str = "", **fields: Any) -> Image:
-    """A preset image, or a custom one of the team."""
+    """The image that every pool can run, unless more is said of it: then one of its own, which only an engine
+    that pulls images could run (the fixture `any_image` makes pools such)."""
+    if not (team or reference or fields):
+        return host_image(*zones)
     image = Image.objects.create(reference=reference or unique("image"), team=team, **fields)
     image.zones.set(zones)
     return image
 
 
 def host_image(*zones: Zone) -> Image:
-    """The preset image that every pool can run, now in these zones too."""
+    """The preset image of this machine's system, now in these zones too."""
     image, _is_new = Image.objects.get_or_create(reference="host", team=None)
     image.zones.add(*zones)
     return image
@@ -148,15 +151,15 @@ def make_spec(
 ) -> JobSpec:
     """A request that breaks no rule: `workers` Workers of `gpus` GPUs (or `custom_gpus=`) in the pool.
 
-    The image is one of the pool's zone, `host` if there is none; the team is the first that holds a grant.
+    The image is `host`; the team is the first that holds a grant.
     """
     if fields.get("custom_gpus") is None:
         fields = {"spec": worker_spec(pool, gpus).pk, "worker_count": workers} | fields
-    image = Image.objects.filter(zones=pool.zone, team=None).first() or host_image(pool.zone)
+    if "image" not in fields:
+        fields["image"] = host_image(pool.zone).pk
     grant = pool.grants.order_by("pk").first()
     fields = {
         "team": grant.team_id if grant else None,
-        "image": image.pk,
         "command": "echo hello",
         "name": "a job",
     } | fields

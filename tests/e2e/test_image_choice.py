@@ -16,7 +16,7 @@ from teams.models import User
 from tests.e2e.browser import in_browser, signed_in_page
 from tests.factories import make_image, make_job, make_pool, make_team, make_user, make_zone
 
-pytestmark = [*in_browser, pytest.mark.slow]
+pytestmark = [*in_browser, pytest.mark.slow, pytest.mark.usefixtures("any_image")]
 DIGEST = "sha256:feed" + "0123456789abcdef" * 3 + "0" * 12
 
 

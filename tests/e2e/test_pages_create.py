@@ -232,9 +232,10 @@ def test_back_and_the_button_again_find_the_job_that_was_made(page: Page, pool: 
     expect(page.locator("h1")).to_contain_text("a job")
 
 
+@pytest.mark.usefixtures("any_image")
 def test_what_was_typed_survives_a_reload_another_language_and_the_example(page: Page, pool: Pool) -> None:
     other = make_pool(pool.grants.get().team, zone=make_zone(), network="ib")
-    image = make_image(other.zone)
+    image = make_image(other.zone, reference="registry.example/only-there:1")
     page.reload()
     page.select_option("#id_pool", str(other.pk))
     spec = page.locator(f"input[name=spec][value='{worker_spec(other, 4).pk}']")

@@ -33,8 +33,8 @@ def north(team: Team) -> Place:
 
 
 @pytest.fixture
-def south(team: Team, north: Place) -> Place:
-    return place(team)
+def south(team: Team, north: Place, any_image: None) -> Place:
+    return place(team, reference="registry.example/south:1")
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.factories import (
     worker_spec,
 )
 
-pytestmark = [*in_browser, pytest.mark.slow]
+pytestmark = [*in_browser, pytest.mark.slow, pytest.mark.usefixtures("any_image")]
 CREATE = ".ty-confirm .btn-primary"
 COMMAND = """set -euo pipefail
 cd /mnt/public/项目

@@ -7,6 +7,7 @@ from tests.factories import make_image, make_pool, make_team, make_user, make_zo
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.usefixtures("any_image")
 def test_images_by_pool_and_service(api):
     team, stranger = make_team(), make_team()
     here, there = make_zone(), make_zone()
@@ -14,7 +15,7 @@ def test_images_by_pool_and_service(api):
     preset = make_image(here, there)
     custom = make_image(here, team=team, services=["job", "dev_machine"])
     dev = make_image(here, services=["dev_machine"])
-    far = make_image(there)
+    far = make_image(there, reference="far-away:1")
     make_image(here, team=stranger)
     client = api(make_user(team))
 
@@ -30,7 +31,7 @@ def test_images_by_pool_and_service(api):
 
 def test_what_is_said_of_an_image(api, django_assert_max_num_queries):
     zone = make_zone()
-    images = [make_image(zone) for _ in range(5)]
+    images = [make_image(zone, reference=f"image:{n}") for n in range(5)]
     client = api(make_user(make_team()))
     with django_assert_max_num_queries(2):
         rows = client.get("/api/v1/images/").json()["results"]

@@ -14,7 +14,7 @@ from teams.models import Team, User
 from tests.factories import make_image, make_pool, make_team, make_user, make_zone
 from tests.jobs.pages import Page
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("any_image")]
 ODD = "<img src=x onerror=alert(1)>"
 
 
@@ -69,7 +69,7 @@ def test_what_is_said_of_an_image(client: Client, alice: User) -> None:
 def test_which_images_jobs_can_use_and_why_not(client: Client, alice: User, team: Team) -> None:
     here, there = make_zone("here"), make_zone("there")
     make_pool(team, zone=here)
-    both, far = make_image(here, there), make_image(there)
+    both, far = make_image(here, there), make_image(there, reference="far-away:1")
     dev = make_image(here, services=["dev_machine"])
     assert "Offered in here" in row(client, both)
     assert "You have no resource pool in its zones" in row(client, far)

@@ -66,8 +66,8 @@ def north(team):
 
 
 @pytest.fixture
-def south(team, north):
-    return place(team)
+def south(team, north, any_image):
+    return place(team, reference="registry.example/south:1")
 
 
 @pytest.fixture

@@ -41,9 +41,11 @@ class Place:
 
 
 def place(team: Team, **fields: Any) -> Place:
+    """The image is `host`, unless it has a `reference` of its own, as tests with `any_image` may want."""
     zone = make_zone(public_data=fields.pop("public_data", ""))
+    image = make_image(zone, reference=fields.pop("reference", ""))
     pool = make_pool(team, zone=zone, **fields)
-    return Place(pool, make_image(zone), make_volume(zone, team, default_mount_path=f"/mnt/{zone.name}"))
+    return Place(pool, image, make_volume(zone, team, default_mount_path=f"/mnt/{zone.name}"))
 
 
 class Browser:

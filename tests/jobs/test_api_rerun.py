@@ -128,9 +128,10 @@ def test_what_may_be_changed(
     assert told in changed
 
 
+@pytest.mark.usefixtures("any_image")
 def test_spec_and_image_may_be_changed(client: Any, body: dict[str, Any], pool: Pool) -> None:
     first = made(client.post(JOBS, body | {"spec": worker_spec(pool, 8).pk, "rdma": True}))
-    image, spec = make_image(pool.zone), worker_spec(pool, 4)
+    image, spec = make_image(pool.zone, reference="python:3"), worker_spec(pool, 4)
     second = made(rerun(client, first["id"], {"spec": spec.pk, "image": image.pk}))
     assert (second["spec"]["id"], second["image"]["id"], second["rdma"]) == (spec.pk, image.pk, False)
     assert {d["field"] for d in second["origin"]["differences"]} == {"spec", "image", "rdma"}
@@ -380,11 +381,12 @@ def test_a_team_mates_rerun_uses_the_values_unread(api: Any, client: Any, bob: U
     assert [v["value"] for v in third["env"]] == ["1", SECRET, SECRET * 2]
 
 
+@pytest.mark.usefixtures("any_image")
 def test_whoever_changes_what_runs_enters_them_anew(
     api: Any, client: Any, bob: User, secret: str, pool: Pool
 ) -> None:
     theirs = api(bob)
-    for change in ({"command": "echo $KEY"}, {"image": make_image(pool.zone).pk}):
+    for change in ({"command": "echo $KEY"}, {"image": make_image(pool.zone, reference="python:3").pk}):
         answer = rerun(theirs, secret, change)
         assert set(refused(answer)) == {("private_enter_anew", "private_env")}
         assert rerun(theirs, secret, change, "?dry_run=true").json()["valid"] is False

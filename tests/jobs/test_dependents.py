@@ -84,7 +84,7 @@ def test_a_third_pool_on_the_way_changes_nothing(
 def test_what_was_chosen_meanwhile_stays_where_it_can(
     client: Client, sent: dict[str, Any], north: Place, south: Place
 ) -> None:
-    both = make_image(north.pool.zone, south.pool.zone)
+    both = make_image(north.pool.zone, south.pool.zone, reference="registry.example/both:1")
     browser = Browser(client, sent)
     browser.change(pool=str(south.pool.pk))
     browser.change(image=str(both.pk), spec=south.spec(4), mount_path=["/mnt/own", ""])
@@ -163,6 +163,7 @@ def test_rdma_follows_spec_and_custom_count(client: Client, sent: dict[str, Any]
     assert "rdma" not in browser.sent
 
 
+@pytest.mark.usefixtures("any_image")
 def test_another_team_may_not_use_the_pool(client: Client, north: Place, team: Team) -> None:
     second = make_team("zz")
     theirs = make_pool(second, zone=north.pool.zone)

@@ -16,7 +16,7 @@ from tests.factories import make_image, make_job, make_team, make_user, make_zon
 from tests.jobs.pages import CREATE, Page
 from tests.jobs.sent import filled
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("any_image")]
 
 
 @pytest.fixture

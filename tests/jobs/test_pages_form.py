@@ -204,10 +204,11 @@ def test_the_page_judges_as_the_creation_does(
     assert summary_of(form).estimate == job_estimate(user=alice, spec=form.job_spec())
 
 
+@pytest.mark.usefixtures("any_image")
 def test_another_pool_brings_what_goes_with_it(client: Client, page: Page, pool: Pool, team: Team) -> None:
     other = make_pool(team, zone=make_zone(), network="ib")
     make_flavor(other)
-    image = make_image(other.zone)
+    image = make_image(other.zone, reference="registry.example/only-there:1")
     sent = filled(page, pool, pool=str(other.pk))
     live = Page(client.post("/jobs/estimate/", sent))
     assert {e.attrs["value"] for e in live.all("input", name="spec")} == {

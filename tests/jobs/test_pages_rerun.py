@@ -205,8 +205,9 @@ def test_the_form_as_it_comes_changes_nothing(client: Client, job: Job) -> None:
     assert bytes(value.ciphertext) == bytes(PrivateValue.objects.get(job=job).ciphertext)
 
 
+@pytest.mark.usefixtures("any_image")
 def test_what_is_changed_and_what_follows(client: Client, job: Job, pool: Pool) -> None:
-    image, spec = make_image(pool.zone), worker_spec(pool, 4)
+    image, spec = make_image(pool.zone, reference="python:3"), worker_spec(pool, 4)
     sent = {
         "command": "python train.py\r\nexit 3\r\n",
         "image": str(image.pk),

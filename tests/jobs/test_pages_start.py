@@ -229,8 +229,9 @@ def test_notes_stand_beside_their_fields(signed_in: Client, pool: Pool) -> None:
     assert " ".join(tried.by_id("notes-name").text.split()) == "Error: This field is required."
 
 
+@pytest.mark.usefixtures("any_image")
 def test_images_that_are_not_listed_are_counted(signed_in: Client, pool: Pool) -> None:
-    make_image(make_zone())
+    make_image(make_zone(), reference="far-away:1")
     make_image(pool.zone, services=["inference"])
     text = " ".join(get(signed_in, "").by_id("image-part").text.split())
     assert "1 is not offered for jobs. 1 lies in other zones." in text

@@ -126,9 +126,10 @@ def codes(answer: Any) -> list[tuple[str, str]]:
     return [(error["code"], error["attr"]) for error in answer.json()["errors"]]
 
 
+@pytest.mark.usefixtures("any_image")
 def test_the_owners_copy_has_the_value_whatever_else_changes(api, alice, first, body, pool):
     copy = api(alice).get(f"{JOBS}{first}/clone/").json()
-    changed = {"command": "printf %s $KEY", "image": make_image(pool.zone).pk}
+    changed = {"command": "printf %s $KEY", "image": make_image(pool.zone, reference="python:3").pk}
     second = made(api(alice).post(JOBS, copy | changed))
     assert second["env"][0] == {"name": "KEY", "value": SECRET, "private": True}
     assert value_of(second["id"]) == (SECRET, "alice")
@@ -147,9 +148,10 @@ def test_a_team_mates_copy_runs_with_the_value_and_tells_it_only_to_its_owner(ap
     assert value_of(third["id"]) == (SECRET, "alice")
 
 
+@pytest.mark.usefixtures("any_image")
 def test_whoever_changes_what_runs_enters_values_anew(api, bob, first, pool):
     copy = api(bob).get(f"{JOBS}{first}/clone/").json()
-    for change in ({"command": "echo $KEY"}, {"image": make_image(pool.zone).pk}):
+    for change in ({"command": "echo $KEY"}, {"image": make_image(pool.zone, reference="python:3").pk}):
         assert codes(api(bob).post(JOBS, copy | change)) == [("private_enter_anew", "env.0.from_job")]
         findings = api(bob).post(f"{JOBS}?dry_run=true", copy | change).json()["findings"]
         assert "private_enter_anew" in {f["code"] for f in findings}
