@@ -15,7 +15,10 @@ from teams.rest import LARGEST, ListView
 
 class ImageFilter(serializers.Serializer[Any]):
     pool = serializers.IntegerField(
-        required=False, min_value=1, max_value=LARGEST, help_text="Only images in the zone of this pool."
+        required=False,
+        min_value=1,
+        max_value=LARGEST,
+        help_text="Only images that lie in the zone of this pool, and that it can run.",
     )
     service = serializers.ChoiceField(
         required=False, choices=SERVICES, help_text="Only images that this service is available for."
@@ -30,13 +33,21 @@ class ImageList(ListView):
 
     def get_queryset(self) -> QuerySet[Image]:
         user = self.request.user
-        images = Image.objects.filter(pk__in=Image.objects.for_user(user).order_by().values("pk"))
+        images: QuerySet[Image] = Image.objects.filter(
+            pk__in=Image.objects.for_user(user).order_by().values("pk")
+        )
         if "pool" in self.asked:
-            pool = Pool.objects.for_user(user).order_by().filter(pk=self.asked["pool"])
-            images = images.filter(zones__in=pool.values("zone"))
+            images = _for_pool(images, Pool.objects.for_user(user).filter(pk=self.asked["pool"]).first())
         if "service" in self.asked:
             images = images.filter(pk__in=_offered_for(images, self.asked["service"]))
         return images.prefetch_related("zones")
+
+
+def _for_pool(images: QuerySet[Image], pool: Pool | None) -> QuerySet[Image]:
+    if pool is None:
+        return images.none()
+    images = images.filter(zones=pool.zone_id)
+    return images.filter(reference__in=pool.images) if pool.images else images
 
 
 def _offered_for(images: QuerySet[Image], service: str) -> list[int]:

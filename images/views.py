@@ -26,8 +26,8 @@ PAGE_SIZE = 50
 @dataclass(frozen=True, slots=True)
 class Row:
     """An image with the zones in which the person's jobs can use it; without any, `why_not` names the cause:
-    `service` (not offered for jobs) or `zone` (it lies where the person has no pool, or not in the one asked
-    for)."""
+    `service` (not offered for jobs), `zone` (it lies where the person has no pool, or not in the one asked
+    for) or `pool` (none of the pools there can run it)."""
 
     image: Image
     services: Sequence[str]
@@ -49,12 +49,13 @@ def page(request: HttpRequest) -> HttpResponse:
     user, team = signed_in(request), chosen_team(request)
     visible = Image.objects.for_user(user, team).order_by().values("pk")
     mine: QuerySet[Image] = Image.objects.filter(pk__in=visible)
-    pool_zones = set(Pool.objects.for_user(user, team).values_list("zone", flat=True))
+    pools = list(Pool.objects.for_user(user, team))
+    pool_zones = {pool.zone_id for pool in pools}
     zones = list(Zone.objects.filter(Q(images__in=mine) | Q(pk__in=pool_zones)).distinct().order_by("name"))
     form = ImageFilter(request.GET, zones)
     chosen = form.chosen
     found = Paginator(_found(mine, chosen), PAGE_SIZE).get_page(request.GET.get("page"))
-    in_question = {chosen["zone"]} & pool_zones if "zone" in chosen else pool_zones
+    in_question = [pool for pool in pools if chosen.get("zone", pool.zone_id) == pool.zone_id]
     context = {
         "form": form,
         "zone": next((zone for zone in zones if zone.pk == chosen.get("zone")), None),
@@ -88,14 +89,16 @@ def _elsewhere(images: QuerySet[Image], chosen: dict[str, Any]) -> int:
     return images.exclude(zones=chosen["zone"]).count() if "zone" in chosen else 0
 
 
-def _row(image: Image, in_question: Collection[int]) -> Row:
+def _row(image: Image, in_question: Collection[Pool]) -> Row:
     zones = list(image.zones.all())
     for_jobs = "job" in image.services
-    usable = [zone.name for zone in zones if for_jobs and zone.pk in in_question]
+    there = [pool for pool in in_question if pool.zone_id in {zone.pk for zone in zones}]
+    running = {pool.zone_id for pool in there if pool.runs(image.reference)}
+    usable = [zone.name for zone in zones if for_jobs and zone.pk in running]
     return Row(
         image=image,
         services=[str(label) for code, label in SERVICES if code in image.services],
         zones=[zone.name for zone in zones],
         usable=usable,
-        why_not="" if usable else "zone" if for_jobs else "service",
+        why_not="" if usable else "service" if not for_jobs else "pool" if there else "zone",
     )

@@ -73,6 +73,10 @@ class PoolFacts:
     quotas: Mapping[int, QuotaFacts]
     images: tuple[str, ...] = ()  # the only ones that its engine can run; none named: any
 
+    def runs(self, reference: str) -> bool:
+        """Whether it can run the image at all."""
+        return not self.images or reference in self.images
+
     @property
     def only_flavor(self) -> FlavorFacts | None:
         """The flavor where there is no choice of one."""

@@ -219,7 +219,7 @@ def pool_facts_of(
         flavors={f.pk: _flavor_of(f) for f in flavors},
         specs={s.pk: _spec(s) for s in specs},
         quotas={g.team_id: QuotaFacts(g.held_gpus, g.max_gpus) for g in grants},
-        images=ENGINE_IMAGES.get(pool.engine, ()),
+        images=pool.images,
     )
 
 

@@ -74,6 +74,15 @@ class Pool(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The only ones that the pool can run; none named: any."""
+        return ENGINE_IMAGES.get(self.engine, ())
+
+    def runs(self, reference: str) -> bool:
+        """Whether the pool can run the image at all."""
+        return not self.images or reference in self.images
+
 
 class Grant(models.Model):
     """A team may use a pool, up to `max_gpus` held at a time (no limit where empty)."""

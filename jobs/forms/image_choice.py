@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from images.models import Image
+from jobs.facts import PoolFacts
 from jobs.forms.offer import Offer
 from jobs.models import Job
 from jobs.states import State
@@ -29,8 +30,8 @@ from teams.services import admin_names
 LATEST_JOBS = 1000  # of the team, in which the uses of an image are looked for
 MOST_NAMED = 50  # of the images that are not offered
 SIGNS_OF_DIGEST = 12
-NOT_FOR_JOBS, OTHER_ZONE, RETIRED = "not_for_jobs", "other_zone", "retired"
-REASONS = (NOT_FOR_JOBS, OTHER_ZONE, RETIRED)
+NOT_FOR_JOBS, OTHER_ZONE, NOT_RUNNABLE, RETIRED = "not_for_jobs", "other_zone", "not_runnable", "retired"
+REASONS = (NOT_FOR_JOBS, OTHER_ZONE, NOT_RUNNABLE, RETIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class HiddenImage:
         return {
             NOT_FOR_JOBS: _("not offered for jobs"),
             OTHER_ZONE: _("lies in other zones"),
+            NOT_RUNNABLE: _("cannot run in this pool"),
             RETIRED: _("retired"),
         }[self.reason]
 
@@ -129,7 +131,7 @@ class ImageChoice:
         offered = {image.pk for image in offer.images}
         of_team = Image.objects.filter(Q(team=None) | Q(team=offer.team)).order_by("reference", "pk")
         others = [image for image in of_team if image.pk not in offered]
-        return [(image, _reason(image)) for image in others]
+        return [(image, _reason(image, offer.pool)) for image in others]
 
     @property
     def counts(self) -> list[str]:
@@ -204,10 +206,12 @@ def _zones(image_ids: Sequence[int]) -> dict[int, list[str]]:
     return found
 
 
-def _reason(image: Image) -> str:
-    """Why it is not offered: the first that would have to be mended."""
+def _reason(image: Image, pool: PoolFacts) -> str:
+    """Why it is not offered: first what nobody can mend in the image, then what would have to be mended."""
     if image.retired_at is not None:
         return RETIRED
+    if not pool.runs(image.reference):
+        return NOT_RUNNABLE
     return OTHER_ZONE if "job" in image.services else NOT_FOR_JOBS
 
 
@@ -215,6 +219,7 @@ def _count(reason: str, n: int) -> str:
     texts = {
         NOT_FOR_JOBS: ngettext("%(n)s is not offered for jobs.", "%(n)s are not offered for jobs.", n),
         OTHER_ZONE: ngettext("%(n)s lies in other zones.", "%(n)s lie in other zones.", n),
+        NOT_RUNNABLE: ngettext("%(n)s cannot run in this pool.", "%(n)s cannot run in this pool.", n),
         RETIRED: ngettext("%(n)s is retired.", "%(n)s are retired.", n),
     }
     return texts[reason] % {"n": n}

@@ -134,7 +134,7 @@ def _cards(pool: PoolFacts) -> list[SpecCard]:
 
 def _images(team_id: int, pool: PoolFacts) -> list[Image]:
     images = Image.objects.for_team(team_id).filter(zones=pool.zone).order_by("team_id", "reference")
-    return [image for image in images if "job" in image.services]
+    return [image for image in images if "job" in image.services and pool.runs(image.reference)]
 
 
 def _volumes(team_id: int, pool: PoolFacts) -> list[VolumeGrant]:

@@ -111,7 +111,7 @@ def image(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
 
 def _runnable(reference: str, pool: PoolFacts | None) -> Iterator[Finding]:
     """What can never run there is not to wait for GPUs first."""
-    if pool is not None and pool.images and reference not in pool.images:
+    if pool is not None and not pool.runs(reference):
         data = {"image": reference, "pool": pool.name, "images": ", ".join(pool.images)}
         yield Finding("image_not_runnable", "image", data=data)
 
