@@ -88,6 +88,11 @@ class JobSpec:
         return self.custom_gpus is not None
 
     @property
+    def kept_data(self) -> dict[str, int]:
+        """Of what is said to be lost: for how many minutes it can still be read after a failure."""
+        return {"kept": minutes} if (minutes := self.keep_after_failure_minutes) > 0 else {}
+
+    @property
     def workers_wanted(self) -> int:
         """Worker count with its default; only meaningful without a custom count."""
         return 1 if self.worker_count is None else self.worker_count

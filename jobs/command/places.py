@@ -56,7 +56,8 @@ def place_findings(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
     places = _map(spec, facts)
     yield from _public_data(spec, facts, paths)
     yield from _read_only(spec, places, paths)
-    yield from _lost(places, paths)
+    kept = spec.kept_data
+    yield from (replace(f, data={**f.data, **kept}) for f in _lost(places, paths))
 
 
 def _map(spec: JobSpec, facts: Facts) -> _Map:

@@ -23,7 +23,7 @@ from jobs.neighbours import with_alternatives
 from jobs.services import job_landed
 from jobs.spec import JobSpec
 from jobs.states import State
-from jobs.texts import RULE_NOT_YET, finding_text, hang_rule, reason_text, restart_rule, split_text
+from jobs.texts import RULE_NOT_YET, disk_rule, finding_text, hang_rule, reason_text, restart_rule, split_text
 
 REFUSED_FOR_GOOD = ("never_fits", "over_quota")
 
@@ -74,7 +74,11 @@ def _without_replaced(form: JobForm, facts: Facts) -> Facts:
 
 def _rules(form: JobForm, asked: JobSpec) -> dict[str, str]:
     """What is done when a run goes wrong; no numbers are told while those of the form cannot be used."""
-    rules = {"restart": ("max_restarts", restart_rule), "hang": ("hang_timeout_seconds", hang_rule)}
+    rules = {
+        "restart": ("max_restarts", restart_rule),
+        "hang": ("hang_timeout_seconds", hang_rule),
+        "disk": ("keep_after_failure_minutes", disk_rule),
+    }
     return {
         name: str(RULE_NOT_YET) if field in form.unclear_fields else rule(asked)
         for name, (field, rule) in rules.items()

@@ -51,7 +51,7 @@ def mounts(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
         yield from _mount_path(mount.mount_path, f"mounts.{i}.mount_path", seen)
         seen[normal_path(mount.mount_path)] = i
     if not spec.mounts:
-        yield Finding("no_mounts", "mounts", Level.WARNING)
+        yield Finding("no_mounts", "mounts", Level.WARNING, spec.kept_data)
 
 
 def _mount_path(path: str, field: str, seen: dict[str, int]) -> Iterator[Finding]:

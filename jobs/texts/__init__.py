@@ -32,7 +32,7 @@ from jobs.texts.states import (
     state_label,
     step_label,
 )
-from jobs.texts.tolerance import RULE_NOT_YET, hang_rule, hang_rule_of, restart_rule
+from jobs.texts.tolerance import RULE_NOT_YET, disk_rule, hang_rule, hang_rule_of, restart_rule
 from jobs.texts.variables import INJECTED, injected_text
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "capacity_text",
     "change_text",
     "count_text",
+    "disk_rule",
     "duration_forms",
     "duration_text",
     "event_text",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from jobs.texts.filling import filled, gpus_text
 
@@ -15,6 +15,13 @@ ADVICE = {
     "path_lost": gettext_lazy(
         "%(path)s is on no mounted volume: it holds only what the image brings, "
         "and what is written there is lost when the job ends."
+    ),
+    "path_lost_kept": ngettext_lazy(
+        "%(path)s is on no mounted volume: it holds only what the image brings, and what is written there is "
+        "lost when the job ends, but kept for %(kept)s minute after a failure.",
+        "%(path)s is on no mounted volume: it holds only what the image brings, and what is written there is "
+        "lost when the job ends, but kept for %(kept)s minutes after a failure.",
+        "kept",
     ),
     "path_not_mounted": gettext_lazy("%(path)s is on no mounted volume."),
     "script_in_workspace": gettext_lazy(

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from jobs.rules.limits import HUNG_AFTER
 from jobs.spec import JobSpec
-from jobs.texts.filling import kept_by_language
+from jobs.texts.filling import kept_by_language, span_text
 from jobs.texts.states import HOUR, MINUTE
 
 HANG_LEADS_TO = {
@@ -18,7 +18,7 @@ HANG_LEADS_TO = {
 }
 
 
-RULE_NOT_YET = gettext_lazy("What will be done is said here once the value above is right.")
+RULE_NOT_YET = gettext_lazy("What will be done is said here once its value is right.")
 
 
 def restart_rule(spec: JobSpec) -> str:
@@ -66,3 +66,16 @@ def hang_rule_of(silent: float, then: str) -> str:
         )
         % told
     )
+
+
+def disk_rule(spec: JobSpec) -> str:
+    """What becomes of what the Workers write on their own disks."""
+    return _disk_rule(spec.keep_after_failure_minutes)
+
+
+@kept_by_language
+def _disk_rule(minutes: int) -> str:
+    if minutes <= 0:
+        return _("For each Worker; emptied when the job ends, whatever the outcome.")
+    text = _("For each Worker; emptied when the job ends, after a failure %(span)s later.")
+    return text % {"span": span_text(minutes, "minutes")}

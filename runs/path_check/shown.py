@@ -114,7 +114,7 @@ def _place(path: PathSeen, mount: Mount | None) -> str:
     if path.kind is Kind.NO_ANSWER:
         return ""
     if mount is None:
-        return _("image and system disk: what is written there is lost when the job ends")
+        return _("image and system disk: what is written there does not stay")
     if mount.volume is None:
         return _("Public data")
     return _("volume %(name)s") % {"name": mount.name}

@@ -3,13 +3,16 @@
 from dataclasses import replace
 
 import pytest
+from django.utils import translation
 
 from jobs.command.paths import MOST_PATHS, absolute_paths
 from jobs.command.unmounted import path_findings
 from jobs.command.workspace import workspace_findings
 from jobs.facts import ImageFacts, VolumeFacts
 from jobs.findings import Fix, Level
+from jobs.rules import check
 from jobs.spec import EnvVar, MountSpec
+from jobs.texts import finding_text
 from tests.jobs.value_facts import facts, pool, spec
 
 WORLD = facts(
@@ -397,3 +400,25 @@ def test_scripts_within_the_command(command):
 def test_a_volume_may_lie_below_the_working_directory():
     mounts = (MountSpec(1, "/workspace/code"),)
     assert list(workspace_findings(spec(command="python code/t.py", mounts=mounts), WORLD)) == []
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize(
+    ("kept", "english", "chinese"),
+    [
+        (0, "is lost when the job ends.", "在任务结束后丢失。"),
+        (1, "but kept for 1 minute after a failure.", "失败后保留 1 分钟。"),
+        (30, "but kept for 30 minutes after a failure.", "失败后保留 30 分钟。"),
+    ],
+)
+def test_what_is_kept_after_a_failure_is_not_said_to_be_lost_whatever_happens(kept, english, chinese):
+    asked = spec(command="python train.py > /workspace/log", keep_after_failure_minutes=kept)
+    told = [f for f in check(asked, facts()) if f.code == "no_mounts"]
+    mounted = replace(asked, mounts=(MountSpec(1, "/mnt/public"),))
+    told += [f for f in path_findings(mounted, facts()) if f.code == "path_lost"]
+    assert [f.code for f in told] == ["no_mounts", "path_lost"]
+    assert all(
+        english in finding_text(f.code, f.data).replace("when it ends", "when the job ends") for f in told
+    )
+    with translation.override("zh-hans"):
+        assert chinese in finding_text(told[1].code, told[1].data)
