@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from jobs.models import Worker
 from jobs.states import PLACED
-from pools.models import Hold, Node
+from pools.models import Grant, Hold, Node
 from pools.picture import Held, NodeView
 
 
@@ -25,6 +25,20 @@ class MyJob(NamedTuple):
 
 
 OTHER = MyJob(0, "", "", "")
+
+
+class PoolUse(NamedTuple):
+    """GPUs of a pool that jobs hold: of one team, and of all others."""
+
+    mine: int
+    others: int
+
+
+def pool_use(*, pool_id: int, team_id: int) -> PoolUse:
+    """By what the grants of the pool count; one query."""
+    held = dict(Grant.objects.filter(pool=pool_id).values_list("team", "held_gpus"))
+    mine = held.pop(team_id, 0)
+    return PoolUse(mine, sum(held.values()))
 
 
 def nodes_view(nodes: Sequence[Node], teams: Collection[int]) -> list[NodeView]:

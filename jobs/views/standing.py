@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import ceil
 from typing import Any
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 from django.utils import timezone
 
 from jobs.attempts import attempt_steps
+from jobs.findings import Reason
 from jobs.forms.causes import doubtful
 from jobs.models import Attempt, Job, JobEvent, Worker
+from jobs.occupancy import PoolUse, pool_use
 from jobs.present import Hang, Leaving, present_of
 from jobs.querysets import JobQuerySet
 from jobs.reading import waiting_since
@@ -25,12 +28,14 @@ from jobs.texts import (
     HANG_LABELS,
     PHASE_LABELS,
     PRIORITY_LABELS,
+    duration_text,
     event_text,
     hang_rule_of,
     reason_text,
     state_label,
     step_label,
 )
+from jobs.texts.filling import span_text
 from jobs.timeline import Interval, Life, Phase, Run, timeline
 from jobs.trials import MOST_MINUTES
 from jobs.views.parts import Lasting
@@ -40,6 +45,8 @@ from teams.models import User
 SHOWN_WORKERS = 64
 SHOWN_EVENTS = 200
 UNFOLDED_WORKERS = 8
+WAITS_FOR_GPUS = frozenset({"capacity", "behind_head", "quota"})
+MINUTE, HOUR = 60, 3600
 
 
 def jobs_shown(user: User) -> JobQuerySet:
@@ -82,6 +89,8 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "look_for_causes": _in_trouble(job),
         "place": waiting[0] if waiting else None,
         "restarts_at": job.eligible_at if waiting and job.eligible_at > now else None,
+        "stops": _stops(job, now) if waiting else None,
+        "use": _use(job, waiting[1]) if waiting else None,
         "waits_for": reason_text(waiting[1].code, waiting[1].data) if waiting and waiting[1] else "",
         "priority_label": PRIORITY_LABELS[Priority(job.priority).label_code],
         "waited": Lasting.of(job.waiting_since, None, now) if waiting else None,
@@ -92,6 +101,22 @@ def standing(job: Any, user: User) -> dict[str, Any]:
         "may_remove": bool(kept_until) and may_stop(user=user, job=job),
         "trial_minutes": MOST_MINUTES,
     }
+
+
+def _stops(job: Any, now: datetime) -> dict[str, Any] | None:
+    """When a job that still waits will be stopped, and in how long, to the minute."""
+    if job.queue_until is None:
+        return None
+    seconds = max((job.queue_until - now).total_seconds(), 0)
+    left = duration_text(int(seconds)) if seconds >= HOUR else span_text(ceil(seconds / MINUTE), "minutes")
+    return {"at": job.queue_until, "left": left, "due": not seconds}
+
+
+def _use(job: Any, reason: Reason | None) -> PoolUse | None:
+    """Who holds the GPUs of the pool, where that is what a job waits for."""
+    if reason is None or reason.code not in WAITS_FOR_GPUS:
+        return None
+    return pool_use(pool_id=job.pool_id, team_id=job.team_id)
 
 
 def _kept_until(attempts: Sequence[Attempt], now: datetime) -> datetime | None:

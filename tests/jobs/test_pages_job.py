@@ -42,6 +42,36 @@ def test_a_waiting_job_tells_its_place_and_why(client: Client, alice: User, pool
     assert "the largest free block on one node is 5 GPUs" in source
 
 
+def test_a_waiting_job_tells_until_when_it_waits(client: Client, alice: User, pool: Pool) -> None:
+    occupy(pool, [8, 8, 8])
+    job = make_job(alice, pool, gpus=8, max_queue_minutes=3)
+    endless = make_job(alice, pool, gpus=8)
+    until = timezone.localtime(Job.objects.get(pk=job.pk).queue_until)
+    shown = " ".join(Page(client.get(f"/jobs/{job.key}/")).by_id("stops-waiting").text.split())
+    assert shown.startswith(f"Will be stopped at {until:%Y-%m-%d %H:%M:%S %Z} (in 3 minutes) if it has not")
+    assert "stops-waiting" not in client.get(f"/jobs/{endless.key}/").content.decode()
+    for later, said in ((61.0, "(in 2 minutes)"), (59.0, "(in 1 minute)"), (7300.0, "(in 2 h 1 m)")):
+        Job.objects.filter(pk=job.pk).update(queue_until=timezone.now() + timedelta(seconds=later))
+        assert said in Page(client.get(f"/jobs/{job.key}/")).by_id("stops-waiting").text
+    Job.objects.filter(pk=job.pk).update(queue_until=timezone.now())
+    assert "it is being stopped" in Page(client.get(f"/jobs/{job.key}/")).by_id("stops-waiting").text
+
+
+def test_a_waiting_job_tells_who_holds_the_gpus(client: Client, alice: User, team: Team, pool: Pool) -> None:
+    other = make_team()
+    pool.grants.create(team=other)
+    make_job(alice, pool, gpus=8)
+    make_job(make_user(other), pool, gpus=8, workers=2)
+    queue_cycle(pool.pk)
+    job = make_job(alice, pool, gpus=8, workers=2)
+    shown = Page(client.get(f"/jobs/{job.key}/")).by_id("held-by")
+    said = " ".join(shown.text.split())
+    assert said == "In use in this pool: 8 GPUs by your team, 16 GPUs by others. Occupancy"
+    assert f'href="/jobs/pools/{pool.pk}/occupancy/"' in client.get(f"/jobs/{job.key}/").content.decode()
+    Pool.objects.update(paused=True)
+    assert "held-by" not in client.get(f"/jobs/{job.key}/").content.decode()
+
+
 def test_the_live_part_is_only_sent_when_it_changed(client: Client, alice: User, pool: Pool) -> None:
     job = make_job(alice, pool, gpus=2, workers=2)
     ask = polled(Page(client.get(f"/jobs/{job.key}/")))
