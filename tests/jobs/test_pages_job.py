@@ -205,6 +205,8 @@ def test_the_question_before_a_stop(client: Client, alice: User, pool: Pool) -> 
     address = f"/jobs/{job.key}/stop/"
     page = Page(client.get(address))
     assert "are killed after 7 seconds" in page.source
+    assert "What it wrote to mounted volumes stays." in page.source
+    assert "They are kept after a failure only" not in page.source
     assert Job.objects.get().stop_requested_at is None
     part = client.get(
         address, headers={"HX-Request": "true", "HX-Current-URL": "http://testserver/jobs/?state=running"}
@@ -216,6 +218,15 @@ def test_the_question_before_a_stop(client: Client, alice: User, pool: Pool) -> 
     assert client.post(address, sent)["Location"] == sent["next"]
     assert client.post(address, {"next": "https://elsewhere.example/"})["Location"] == f"/jobs/{job.key}/"
     assert Job.objects.get().events.filter(code="stop_requested").count() == 1
+
+
+def test_before_a_stop_it_is_said_what_becomes_of_files(client: Client, alice: User, pool: Pool) -> None:
+    job = placed(alice, pool, keep_after_failure_minutes=60)
+    source = client.get(f"/jobs/{job.key}/stop/").content.decode()
+    assert "Files on the Workers' own disks are lost." in source
+    assert "They are kept after a failure only, not after a stop." in source
+    waiting = make_job(alice, pool)
+    assert "own disks" not in client.get(f"/jobs/{waiting.key}/stop/").content.decode()
 
 
 def test_an_empty_description_and_a_short_command_stand_in_one_line(

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from engines.base import EngineError, LogChunk
+from engines.local.engine import LocalEngine
 from jobs.models import Job, Worker
 from jobs.scheduling import queue_cycle
 from runs.registry import engine_of
@@ -98,6 +99,20 @@ def test_the_page_follows_the_log(client: Client, job: Job, log: Path) -> None:
     assert [e.text for e in added.all("span", class_="ty-added")] == ["second line\nthird\n"]
     assert added.by_id("log-last-1-0").text == ""
     assert added.by_id("log-next-1-0").attrs["hx-get"] != more
+
+
+@pytest.mark.django_db
+def test_that_there_is_no_output_is_said_once(client: Client, job: Job, log: Path) -> None:
+    address = f"/jobs/{job.key}/workers/0/log/"
+    log.write_bytes(b"")
+    live = Page(client.get(address))
+    assert live.by_id("log-last-1-0").attrs["data-empty"] == "No output yet."
+    more = live.by_id("log-next-1-0").attrs["hx-get"] or ""
+    with mock.patch.object(LocalEngine, "read_log", return_value=chunk(b"", complete=True)):
+        for answer in (client.get(more, headers=HTMX), client.get(address)):
+            ended = Page(answer)
+            assert ended.source.count("No output") == 1
+            assert ended.by_id("log-last-1-0").attrs["data-empty"] == "No output."
 
 
 @pytest.mark.django_db
