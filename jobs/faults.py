@@ -60,12 +60,13 @@ def _mark(workers: QuerySet[Worker]) -> list[int]:
     by_attempt: dict[Attempt, list[Worker]] = defaultdict(list)
     for worker in workers.select_related("attempt", "node").order_by("node__name"):
         by_attempt[worker.attempt].append(worker)
+    now = timezone.now()
     for attempt, lost in by_attempt.items():
         reason = _reason(lost)
         attempt.fault = {"reason": reason.as_json(), "nodes": sorted({w.node_id for w in lost if w.node_id})}
-        attempt.fault_at = timezone.now()
+        attempt.fault_at = now
         attempt.save(update_fields=["fault", "fault_at"])
-        event(attempt.job_id, "node_fault", reason=reason.as_json())
+        event(attempt.job_id, "node_fault", at=now, reason=reason.as_json())
     jobs = [attempt.job_id for attempt in by_attempt]
     jobs_due(jobs)
     return jobs

@@ -21,7 +21,7 @@ from jobs.hints import pool_changed
 from jobs.models import Attempt, Job, JobEvent, WaitingTotal, Worker
 from jobs.queue import MOST_AVOIDED, avoided_ids, avoided_text
 from jobs.states import PLACED, TERMINAL, Priority, State, may_move
-from pools.bulk import Same, among, bulk_insert
+from pools.bulk import Same, among, bulk_insert, bulk_update
 from pools.models import Pool
 from pools.services import grant_change, holds_free, pool_lock
 from teams.models import User
@@ -136,7 +136,7 @@ def prioritize(job_id: int, priority: Priority, *, actor: User) -> bool:
         if job.state != State.QUEUED or job.stop_requested_at is not None:
             return False
         if job.priority != priority:
-            told = {"old": Priority(job.priority).label_code, "new": priority.label_code}
+            told: dict[str, Any] = {"old": Priority(job.priority).label_code, "new": priority.label_code}
             _reclass(job, priority=priority)
             event(job_id, "priority_changed", actor=actor, **told)
             pool_changed(job.pool_id)
@@ -180,15 +180,30 @@ def _change(job_ids: Sequence[int], change: Change) -> list[int]:
     return moved
 
 
-def event(job_id: int, code: str, *, actor: User | None = None, **data: Any) -> None:
-    """Adds to the history of a job something that is no change of state."""
+def event(
+    job_id: int, code: str, *, actor: User | None = None, at: datetime | None = None, **data: Any
+) -> None:
+    """Adds to the history of a job something that is no change of state, and that happened now or `at`."""
     told = {"code": code, "data": data, "actor": actor, "to_tell": code in JOB_EVENTS}
-    JobEvent.objects.create(job_id=job_id, at=timezone.now(), **told)
+    JobEvent.objects.create(job_id=job_id, at=at or timezone.now(), **told)
 
 
 def events(job_ids: Sequence[int], code: str, **data: Any) -> None:
     """The same for many jobs."""
     _insert_events(job_ids, timezone.now(), code, data)
+
+
+def events_date(times: Mapping[int, datetime]) -> None:
+    """Dates the last event of each job, by its id: the console may have come to see much later what it tells
+    of. Never before the event that it followed."""
+    history: dict[int, list[tuple[int, datetime]]] = defaultdict(list)
+    rows = JobEvent.objects.filter(job__in=list(times)).order_by("pk").values_list("job", "pk", "at")
+    for job, pk, at in rows:
+        history[job].append((pk, at))
+    dated = {
+        told[-1][0]: max([times[job], *(at for _pk, at in told[-2:-1])]) for job, told in history.items()
+    }
+    bulk_update(JobEvent, {"id": list(dated), "at": list(dated.values())})
 
 
 def _lock_pools(job_ids: Sequence[int]) -> None:

@@ -215,12 +215,13 @@ def job_stop(*, job: Job, actor: User) -> Job:
     """Asks for the end of a job. A waiting one is stopped at once; one that has ended stays as it is."""
     stopped = move([job.pk], State.QUEUED, State.STOPPED, reason=Reason("stopped_by_user"), actor=actor)
     if not stopped:
+        now = timezone.now()
         with transaction.atomic():
             asked = Job.objects.filter(pk=job.pk, state__in=LIVE, stop_requested_at=None).update(
-                stop_requested_at=timezone.now(), stop_requested_by=actor
+                stop_requested_at=now, stop_requested_by=actor
             )
             if asked:
-                event(job.pk, "stop_requested", actor=actor)
+                event(job.pk, "stop_requested", actor=actor, at=now)
                 jobs_due([job.pk])
     job.refresh_from_db()
     return job

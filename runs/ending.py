@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from django.db import transaction
 
 from engines.base import Phase, WorkerLook
-from jobs.lifecycle import events, move
+from jobs.lifecycle import events, events_date, move
 from jobs.models import Attempt, Job, Worker
 from jobs.states import State
 from pools.bulk import Same, among, bulk_update
@@ -61,11 +61,11 @@ class Ended(NamedTuple):
         """Equal for jobs of which the same is to be written."""
         verdict = self.verdict
         reason = verdict.reason.as_json() if verdict.reason else None
-        told = [verdict.end, reason, verdict.exit_code, verdict.first_failure]
+        told = [verdict.end, reason, verdict.exit_code, verdict.first_failure, len(self.workers)]
         return self.job.pool_id, json.dumps(told, sort_keys=True)
 
     @property
-    def at(self) -> datetime | None:
+    def at(self) -> datetime:
         """When the last Worker ended."""
         return _time(max(look.ended_at or 0.0 for look in self.looks))
 
@@ -137,6 +137,7 @@ def end_together(batch: Sequence[Ended]) -> list[int]:
         times = [e.at for e in ends]
         bulk_update(Attempt, {"id": [e.attempt.pk for e in ends], "ended_at": times})
         jobs = [e.job.pk for e in ends]
+        events_date(dict(zip(jobs, times, strict=True)))
         bulk_update(Job, {"id": jobs, "exit_code": Same(verdict.exit_code), "ended_at": times})
     return moved
 
@@ -165,7 +166,10 @@ def _keep_workers(ends: Sequence[Ended]) -> None:
             "id": [worker.pk for worker, _ in rows],
             "exit_code": [look.exit_code for _, look in rows],
             "signal": [look.signal for _, look in rows],
-            "started_at": [worker.started_at or _time(look.started_at) for worker, look in rows],
+            "started_at": [
+                worker.started_at or (_time(look.started_at) if look.started_at else None)
+                for worker, look in rows
+            ],
             "ended_at": [_time(look.ended_at) for _, look in rows],
         },
     )
@@ -179,8 +183,16 @@ def _tell_failures(ends: Sequence[Ended]) -> None:
     rows = Attempt.objects.select_for_update(no_key=True).filter(among(e.attempt.pk for e in ends))
     untold = dict(rows.filter(first_failure__isnull=True).order_by("pk").values_list("pk", "job"))
     Attempt.objects.filter(among(untold)).update(first_failure=failure)
-    events(sorted(untold.values()), "worker_failed", **failure)
+    jobs = sorted(untold.values())
+    events(jobs, "worker_failed", **failure, workers=len(ends[0].workers))
+    times = {e.job.pk: _time(_look_of(e, failure["rank"]).ended_at) for e in ends}
+    events_date({job: times[job] for job in jobs})
 
 
-def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+def _look_of(ended: Ended, rank: int) -> WorkerLook:
+    return next(look for look in ended.looks if look.rank == rank)
+
+
+def _time(seconds: float | None) -> datetime:
+    """Of a Worker that has ended by itself, whose end is known."""
+    return datetime.fromtimestamp(seconds or 0.0, UTC)

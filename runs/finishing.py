@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from signal import SIGKILL
 
 from django.conf import settings
 from django.db import transaction
@@ -11,7 +13,7 @@ from django.utils import timezone
 
 from jobs.faults import MOST_PLATFORM_RESTARTS
 from jobs.findings import Reason
-from jobs.lifecycle import move, requeue, restart
+from jobs.lifecycle import events_date, move, requeue, restart
 from jobs.models import Attempt, Job
 from jobs.states import State
 from pools.services import pool_lock
@@ -25,6 +27,7 @@ from runs.verdict import Verdict, restart_pause
 def finish(job: Job, attempt: Attempt, verdict: Verdict) -> None:
     """Ends the job, if it still is in this attempt. A stop that was asked for since `job` was read is another
     thing to judge, which the next look does: what was seen before knows nothing of it."""
+    verdict = _with_killed(job, attempt, verdict)
     if verdict.end is None:
         return
     asked = verdict.reason is not None and verdict.reason.code == "stopped_by_user"
@@ -35,14 +38,14 @@ def finish(job: Job, attempt: Attempt, verdict: Verdict) -> None:
             return
         old = State.DEPLOYING if attempt.started_at is None else State.RUNNING
         if _goes_on(job, attempt, old, verdict):
-            _end_time(attempt)
+            _end_time(job, attempt)
             return
         told = _used_up(job, verdict)
         if verdict.end == State.FAILED and verdict.reason and attempt.started_at is None:
             step = step_of(verdict.reason, Deployment.from_json(attempt.deployment))
             record_broken(attempt, Broken(step, timezone.now().timestamp(), verdict.reason))
         if move([job.pk], old, verdict.end, reason=verdict.reason, actor=actor, **told):
-            Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(attempt))
+            Job.objects.filter(pk=job.pk).update(exit_code=verdict.exit_code, **_end_time(job, attempt))
             if verdict.end == State.FAILED:
                 files_keep(job=job, attempt=attempt)
 
@@ -76,6 +79,20 @@ def _left_node(job: Job, attempt: Attempt, old: State, reason: Reason) -> bool:
     return requeue(job.pk, old, reason=reason, avoid=attempt.fault["nodes"], most=MOST_PLATFORM_RESTARTS)
 
 
+def _with_killed(job: Job, attempt: Attempt, verdict: Verdict) -> Verdict:
+    """With the reason of an end that was asked for: how many Workers had to be killed after their grace."""
+    cut, reason = verdict.cut, verdict.reason
+    if verdict.end is None or cut is None or reason is None:
+        return verdict
+    grace = job.request["stop_grace_seconds"] if cut.grace_s is None else cut.grace_s
+    after = datetime.fromtimestamp(cut.at + grace, UTC)
+    killed = attempt.workers.filter(signal=SIGKILL, ended_at__gte=after).count()
+    if not killed or not grace:
+        return verdict
+    told = {**reason.data, "killed": {"workers": killed, "seconds": round(grace)}}
+    return replace(verdict, reason=replace(reason, data=told))
+
+
 def _used_up(job: Job, verdict: Verdict) -> dict[str, int]:
     """What the last event tells of restarts, if there were some and none is left."""
     platform = verdict.cut is not None and verdict.cut.platform
@@ -94,10 +111,12 @@ def _restarted(job: Job, old: State, reason: Reason) -> bool:
     return restart(job.pk, old, reason=reason, pause=timedelta(seconds=pause))
 
 
-def _end_time(attempt: Attempt) -> dict[str, datetime]:
-    """When the last Worker ended: it may be long before the console came to see it."""
+def _end_time(job: Job, attempt: Attempt) -> dict[str, datetime]:
+    """When the last Worker ended, also for the event that was just written of it: it may be long before the
+    console came to see it."""
     last = attempt.workers.aggregate(last=Max("ended_at"))["last"]
     if last is None:
         return {}
     Attempt.objects.filter(pk=attempt.pk).update(ended_at=last)
+    events_date({job.pk: last})
     return {"ended_at": last}

@@ -234,7 +234,7 @@ def _end(
 ) -> Verdict:
     last = max((look.ended_at or 0.0 for look in looks), default=0.0)
     if failure is not None and (cut is None or _ended_before(failure, cut.at)):
-        reason = _reason(failure)
+        reason = _reason(failure, standing.expected)
         return Verdict(
             end=State.FAILED,
             reason=reason,
@@ -261,8 +261,8 @@ def _ended_before(failure: WorkerLook, requested: float) -> bool:
     return failure.ended_at is not None and failure.ended_at < requested
 
 
-def _reason(failure: WorkerLook) -> Reason:
-    rank = {"rank": failure.rank}
+def _reason(failure: WorkerLook, workers: int) -> Reason:
+    rank = {"rank": failure.rank, "workers": workers}
     if failure.phase == Phase.LOST:
         return Reason("worker_lost", rank)
     if failure.fault is not None:

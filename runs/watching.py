@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from engines.base import Engine, EngineError, Phase, WorkerLook
 from jobs.findings import Reason
-from jobs.lifecycle import event, move
+from jobs.lifecycle import event, events_date, move
 from jobs.models import Attempt, Job, Worker
 from jobs.rules.limits import LOST_GRACE_SECONDS
 from jobs.states import PLACED, State
@@ -203,7 +203,7 @@ def _attend_one(engine: Engine, sight: Sight, allowance: Allowance) -> None:
     _record_start(attempt, sight)
     if verdict.running or (verdict.end is not None and attempt.started_at is not None):
         _running(job, attempt)  # also a command that ran and ended between two looks
-    _record_failure(attempt, verdict)
+    _record_failure(sight, verdict)
     _record_silence(job, attempt, verdict)
     if verdict.cut is not None and verdict.cut.broken is not None:
         record_broken(attempt, verdict.cut.broken)
@@ -276,15 +276,18 @@ def _record_start(attempt: Attempt, sight: Sight) -> None:
         Attempt.objects.filter(pk=attempt.pk, started_at=None).update(started_at=attempt.started_at)
 
 
-def _record_failure(attempt: Attempt, verdict: Verdict) -> None:
-    """Tells the first failure once, whoever sees it first."""
-    failure = verdict.first_failure
+def _record_failure(sight: Sight, verdict: Verdict) -> None:
+    """Tells the first failure once, whoever sees it first, with the time at which that Worker ended."""
+    attempt, failure = sight.attempt, verdict.first_failure
     if failure is None or attempt.first_failure is not None:
         return
     with transaction.atomic():
         untold = Attempt.objects.filter(pk=attempt.pk, first_failure__isnull=True)
         if untold.update(first_failure=failure):
-            event(attempt.job_id, "worker_failed", **failure)
+            event(attempt.job_id, "worker_failed", **failure, workers=len(sight.workers))
+            ended = next((look.ended_at for look in sight.looks if look.rank == failure["rank"]), None)
+            if ended is not None:
+                events_date({attempt.job_id: datetime.fromtimestamp(ended, UTC)})
 
 
 def _record_limit(sight: Sight) -> None:
@@ -356,3 +359,5 @@ def _running(job: Job, attempt: Attempt) -> None:
         mine = Job.objects.select_for_update(no_key=True).filter(pk=job.pk, attempt=attempt.number)
         if mine.first() and move([job.pk], State.DEPLOYING, State.RUNNING):
             Job.objects.filter(pk=job.pk).update(started_at=attempt.started_at)
+            if attempt.started_at is not None:
+                events_date({job.pk: attempt.started_at})

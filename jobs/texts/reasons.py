@@ -53,6 +53,16 @@ REASONS = {
         "Worker %(rank)s failed first, with exit code %(exit_code)s: "
         "a program of the command was ended by signal %(signal)s."
     ),
+    "exit_code_alone": gettext_lazy("The start command ended with exit code %(exit_code)s."),
+    "exit_code_of_signal_alone": gettext_lazy(
+        "The start command ended with exit code %(exit_code)s: "
+        "a program of it was ended by signal %(signal)s."
+    ),
+    "signal_alone": gettext_lazy("It was ended by signal %(signal)s (exit code %(shell_code)s)."),
+    "out_of_memory_alone": gettext_lazy(
+        "Out of memory: it reached its limit of %(limit_gib)s GiB, "
+        "and the machine ended one of its processes."
+    ),
     "signal": gettext_lazy(
         "Worker %(rank)s failed first: it was ended by signal %(signal)s (exit code %(shell_code)s)."
     ),
@@ -112,7 +122,21 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
         data = {**data, "shell_code": 128 + data["signal"]}
     if code == "exit_code" and 128 < data["exit_code"] <= 128 + LAST_SIGNAL:
         code, data = "exit_code_of_signal", {**data, "signal": data["exit_code"] - 128}
-    return filled(REASONS, code, data)
+    if data.get("workers") == 1 and f"{code}_alone" in REASONS:
+        code = f"{code}_alone"
+    told = filled(REASONS, code, data)
+    return f"{told} {killed_text(data['killed'])}" if "killed" in data else told
+
+
+def killed_text(killed: Mapping[str, Any]) -> str:
+    """Of Workers that did not end when they were asked to."""
+    workers = killed["workers"]
+    text = ngettext(
+        "%(n)s Worker did not end within %(seconds)s s of being asked: killed.",
+        "%(n)s Workers did not end within %(seconds)s s of being asked: killed.",
+        workers,
+    )
+    return text % {"n": workers, "seconds": killed["seconds"]}
 
 
 def names_text(names: Sequence[str]) -> str:

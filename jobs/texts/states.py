@@ -13,7 +13,7 @@ from jobs.querysets import MOST_COUNTED
 from jobs.states import DeployStep, Framework, State
 from jobs.texts.env_check import failure_data
 from jobs.texts.filling import filled
-from jobs.texts.reasons import names_text, reason_text
+from jobs.texts.reasons import killed_text, names_text, reason_text
 from jobs.texts.steps import STEP_LABELS as STEP_LABELS
 from jobs.timeline import Phase
 
@@ -74,7 +74,7 @@ EVENTS = {
     "failed": gettext_lazy("failed"),
     "stopped": gettext_lazy("stopped"),
     "restarted": gettext_lazy("restart %(restart)s of %(most)s, after a pause"),
-    "node_lost": gettext_lazy("platform fault, its Workers are being ended"),
+    "node_lost": gettext_lazy("platform fault on %(nodes)s: its Workers are being ended"),
     "drained": gettext_lazy("an administrator drained %(nodes)s: its Workers are being ended"),
     "requeued_counted": gettext_lazy(
         "back in the queue, without spending a restart; after lost or drained nodes %(restart)s of %(most)s"
@@ -92,36 +92,61 @@ EVENTS = {
         "environment check failed on node %(node)s (Worker %(rank)s), at %(item)s: %(what)s"
     ),
     "worker_failed": gettext_lazy("Worker %(rank)s failed first; the others are being ended"),
+    "worker_failed_alone": gettext_lazy("its Worker failed"),
+    "stopped_by_user": gettext_lazy("stopped on request"),
 }
 
 
 def event_text(code: str, data: Mapping[str, Any]) -> str:
     """What happened, with the reason where there is one."""
-    if code == "hang":
-        data = {**data, "does": HANG_DOES[data["action"]]}
-        code = "hang_idle" if "idle" in data else code
-    if code == "requeued" and "restart" in data:
-        code = "requeued_counted"
-    if code == "priority_changed":
-        data = {name: PRIORITY_LABELS[data[name]] for name in ("old", "new")}
-    if code == "env_check_failed":
-        data = failure_data(data)
-    if code == "node_fault":
-        code = data["reason"]["code"]
-        if code == "drained":
-            data = {"nodes": names_text(data["reason"]["data"]["nodes"])}
-    text = filled(EVENTS, code, data)
-    reason, restarts = data.get("reason"), data.get("restarts_used_up")
-    if reason:
-        told = {"event": text, "reason": reason_text(reason["code"], reason["data"])}
-        text = pgettext("what happened and why", "%(event)s: %(reason)s") % told
-    if restarts:
-        text = f"{text} " + _("All restarts were used up: %(n)s.") % {"n": restarts}
+    reason = data.get("reason")
+    if code == "stopped" and reason and reason["code"] == "stopped_by_user":
+        return _stopped_text(reason["data"])
+    text = filled(EVENTS, *_event_sentence(code, data))
+    if reason and code != "node_fault":
+        text = _with_reason(text, reason_text(reason["code"], reason["data"]))
+    if restarts := data.get("restarts_used_up"):
+        text = f"{text} {restarts_used_up_text(restarts)}"
     if faults := data.get("platform_restarts_used_up"):
-        text = f"{text} " + _(
-            "It was restarted after lost or drained nodes %(n)s times, which is the most."
-        ) % {"n": faults}
+        text = f"{text} {platform_restarts_used_up_text(faults)}"
     return text
+
+
+def _event_sentence(code: str, data: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Which of the sentences is meant, and what goes into it."""
+    if code == "hang":
+        return "hang_idle" if "idle" in data else code, {**data, "does": HANG_DOES[data["action"]]}
+    if code == "requeued" and "restart" in data:
+        return "requeued_counted", data
+    if code == "priority_changed":
+        return code, {name: PRIORITY_LABELS[data[name]] for name in ("old", "new")}
+    if code == "env_check_failed":
+        return code, failure_data(data)
+    if code == "node_fault":
+        return data["reason"]["code"], {"nodes": names_text(data["reason"]["data"]["nodes"])}
+    if code == "worker_failed" and data.get("workers") == 1:
+        return "worker_failed_alone", data
+    return code, data
+
+
+def restarts_used_up_text(restarts: int) -> str:
+    return _("All restarts were used up: %(n)s of %(n)s.") % {"n": restarts}
+
+
+def platform_restarts_used_up_text(faults: int) -> str:
+    return _("It was restarted after lost or drained nodes %(n)s times, which is the most.") % {"n": faults}
+
+
+def _with_reason(event: str, reason: str) -> str:
+    return pgettext("what happened and why", "%(event)s: %(reason)s") % {"event": event, "reason": reason}
+
+
+def _stopped_text(data: Mapping[str, Any]) -> str:
+    """Who asked for it stands beside it."""
+    text = str(EVENTS["stopped_by_user"])
+    if "killed" not in data:
+        return text
+    return _with_reason(text, killed_text(data["killed"]))
 
 
 def state_label(state: str, stopping: bool = False, leaving: bool = False) -> str:

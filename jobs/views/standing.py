@@ -31,7 +31,9 @@ from jobs.texts import (
     duration_text,
     event_text,
     hang_rule_of,
+    platform_restarts_used_up_text,
     reason_text,
+    restarts_used_up_text,
     state_label,
     step_label,
 )
@@ -57,11 +59,13 @@ def jobs_shown(user: User) -> JobQuerySet:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a job failed. `worker` is the one that failed first; None if none was, or it is not known."""
+    """Why a job failed. `worker` is the one that failed first; None if none was, or it is not known.
+    `used_up` says that no restart was left."""
 
     text: str
     attempt: int
     worker: Worker | None
+    used_up: str
 
 
 def standing(job: Any, user: User) -> dict[str, Any]:
@@ -272,4 +276,13 @@ def _failure(job: Job, attempts: Sequence[Attempt], reason: str) -> Failure:
     attempt = attempts[-1] if attempts else None
     rank = (job.reason or {}).get("data", {}).get("rank")
     worker = attempt.workers.filter(rank=rank).first() if attempt and rank is not None else None
-    return Failure(reason, attempt.number if attempt else 0, worker)
+    return Failure(reason, attempt.number if attempt else 0, worker, _used_up(job))
+
+
+def _used_up(job: Job) -> str:
+    """As the event of the failure has it."""
+    told = job.events.filter(code="failed").values_list("data", flat=True).last() or {}
+    if restarts := told.get("restarts_used_up"):
+        return restarts_used_up_text(restarts)
+    faults = told.get("platform_restarts_used_up")
+    return platform_restarts_used_up_text(faults) if faults else ""

@@ -267,7 +267,7 @@ def test_times_and_page(engine, runs, user, client, api):
             *(NodeState.DRAINED, {"stop_grace_seconds": 77}, 77, "restarts on other nodes"),
             "An administrator drained",
         ),
-        (NodeState.DOWN, {"auto_restart": False}, 5, "fails: it may not", "Platform fault, its Workers"),
+        (NodeState.DOWN, {"auto_restart": False}, 5, "fails: it may not", "Platform fault on "),
     ],
 )
 def test_one_that_leaves_says_so_until_it_is_gone(

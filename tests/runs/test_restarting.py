@@ -63,7 +63,7 @@ def test_a_failure_sends_it_back_to_the_queue(engine, place, settings):
     assert WaitingTotal.objects.get().jobs == 1
     told = job.events.last()
     assert (told.code, told.data["restart"], told.data["most"]) == ("restarted", 1, 2)
-    assert told.data["reason"] == {"code": "exit_code", "data": {"rank": 0, "exit_code": 3}}
+    assert told.data["reason"] == {"code": "exit_code", "data": {"rank": 0, "workers": 1, "exit_code": 3}}
     queue_tick()
     assert Job.objects.get().state == "queued"
 
@@ -216,7 +216,7 @@ def test_the_page_and_rest_tell_of_restarts(engine, place, user, client, api):
     page = client.get(f"/jobs/{job.key}/").content.decode()
     assert "restart 1/3" in page
     assert "Starts again at the earliest at" in page
-    assert "Restart 1 of 3, after a pause: Worker 0 failed first, with exit code 3." in page
+    assert "Restart 1 of 3, after a pause: The start command ended with exit code 3." in page
     told = api(user).get(f"/api/v1/jobs/{job.key}/").json()
     assert (told["restarts"], told["reason"]["code"], told["attempt"]) == (1, "backing_off", 1)
     assert "not before 20" in told["reason"]["message"]

@@ -67,7 +67,7 @@ def test_the_first_failure_ends_the_others_and_is_named():
     end = verdict(killed(0, 15, stopped=True), exited(1, 3), exited(2, 0, stopped=True))
     assert end.end == State.FAILED
     assert end.reason.code == "exit_code"
-    assert end.reason.data == {"rank": 1, "exit_code": 3}
+    assert end.reason.data == {"rank": 1, "workers": 3, "exit_code": 3}
 
 
 def test_the_earliest_failure_counts_whatever_its_rank():
@@ -78,14 +78,18 @@ def test_the_earliest_failure_counts_whatever_its_rank():
 
 def test_a_signal_is_told_as_a_signal():
     end = verdict(killed(0, 9))
-    assert (end.reason.code, end.reason.data, end.exit_code) == ("signal", {"rank": 0, "signal": 9}, None)
+    assert (end.reason.code, end.reason.data, end.exit_code) == (
+        "signal",
+        {"rank": 0, "workers": 1, "signal": 9},
+        None,
+    )
 
 
 def test_a_fault_of_the_start_is_told():
     fault = Fault("mount_missing", {"path": "/mnt/x"})
     end = verdict(WorkerLook(0, Phase.EXITED, fault=fault, ended_at=1.0))
     assert end.reason.code == "mount_missing"
-    assert end.reason.data == {"path": "/mnt/x", "rank": 0}
+    assert end.reason.data == {"path": "/mnt/x", "rank": 0, "workers": 1}
 
 
 def test_a_lost_worker_fails_the_job_and_is_never_started_again():
