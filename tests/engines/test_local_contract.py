@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tests.engines.contract import EngineContract
 from tests.engines.contract_keeping import KeepingContract
+from tests.engines.contract_logs import LogContract
 
 
-class TestLocalEngine(EngineContract, KeepingContract):
+class TestLocalEngine(EngineContract, LogContract, KeepingContract):
     """`stand` comes from conftest."""
 
     def test_protection_tells_the_mode(self, stand):
