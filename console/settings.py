@@ -261,6 +261,7 @@ SANDBOX = env.str("SANDBOX", "auto")
 WORKER_CGROUP = env.str(
     "WORKER_CGROUP", "auto"
 )  # off, auto, or the path of a control group given to the console
+KEPT_FREE_PERCENT = env.int("KEPT_FREE_PERCENT", 10)  # files kept after a failure go early below so much room
 RESTART_PAUSE_SECONDS = env.float("RESTART_PAUSE_SECONDS", 10.0)  # before the first automatic restart,
 LONGEST_RESTART_PAUSE_SECONDS = 300.0  # doubled before each further one up to this
 DEPLOY_STEP_SECONDS = {  # how long a deploy step may last before its attempt is ended

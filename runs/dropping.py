@@ -1,7 +1,8 @@
 """Has the engines drop the files of attempts that nobody may read, or may read any more.
 
 Both of a job that has failed and whose time is over, and of one that ended in any other way: only then is it
-known that its files were kept for nothing. Bounded, safe to repeat; what is left is done the next time.
+known that its files were kept for nothing. Where room is short, files go before their time, one attempt after
+another. Bounded, safe to repeat; what is left is done the next time.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ import logging
 import time
 from threading import Lock
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from engines.base import AttemptKey, EngineError
 from jobs.models import Attempt
+from runs.kept import files_yield
 from runs.registry import engine_of
+from storage.space import space_ask
 
 logger = logging.getLogger(__name__)
 
 MOST = 200
 SECONDS = 2.0
+WARN_S = 60.0
 _lock = Lock()
+_warned: dict[str, float] = {}  # when `again`; the lock is held
 
 
 def drop_due() -> None:
@@ -29,13 +35,28 @@ def drop_due() -> None:
     if not _lock.acquire(blocking=False):
         return
     try:
-        until = time.monotonic() + SECONDS
-        for attempt in due()[:MOST]:
-            if time.monotonic() > until:
-                return
-            _drop(attempt)
+        if _all_dropped(time.monotonic() + SECONDS) and room_is_short():
+            attempt = files_yield()
+            if attempt is not None:
+                _drop(attempt)
     finally:
         _lock.release()
+
+
+def room_is_short() -> bool:
+    """Whether less than KEPT_FREE_PERCENT of the file system that kept files lie on is free."""
+    space = space_ask(str(settings.DATA_DIR))
+    return space is not None and 100 - space.used_share < settings.KEPT_FREE_PERCENT
+
+
+def _all_dropped(until: float) -> bool:
+    """Drops what is due. False if there is more than could be done: it makes room as well."""
+    dropped = []
+    for attempt in due()[:MOST]:
+        if time.monotonic() > until:
+            return False
+        dropped.append(_drop(attempt))
+    return all(dropped)
 
 
 def due() -> QuerySet[Attempt]:
@@ -45,13 +66,22 @@ def due() -> QuerySet[Attempt]:
     return ended.select_related("job__pool").only("number", "job__key", "job__pool__engine").order_by("?")
 
 
-def _drop(attempt: Attempt) -> None:
-    """First the files, then the row: who is killed between the two does the first again, which is nothing."""
+def _drop(attempt: Attempt) -> bool:
+    """First the files, then the row: who is killed between the two does the first again, which is nothing.
+    False if it takes longer; what the engine cannot do is not waited for."""
     key = AttemptKey(attempt.job.key, attempt.number)
     try:
         gone = engine_of(attempt.job.pool.engine).drop(key)
     except EngineError as error:
-        logger.warning("%s", error)
-        return
+        _warn(error)
+        return True
     if gone:
         Attempt.objects.filter(pk=attempt.pk).update(files_held=False)
+    return gone
+
+
+def _warn(error: EngineError) -> None:
+    """Tried again each second, but told once a minute."""
+    if time.monotonic() >= _warned.get("again", 0.0):
+        _warned["again"] = time.monotonic() + WARN_S
+        logger.warning("%s", error)

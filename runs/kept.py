@@ -19,13 +19,19 @@ from runs.kept_paths import MOST_PATH_BYTES
 from runs.registry import engine_of
 from teams.models import User
 
+FOR_ROOM = "files_gave_room"  # the event
+
 
 class NeverKept(Exception):
     """The job has not failed, or did not ask for this, or its command never ran."""
 
 
 class NoLongerKept(Exception):
-    """There were files once."""
+    """There were files once; `for_room`: they went before their time, since others needed the room."""
+
+    def __init__(self, *, for_room: bool) -> None:
+        super().__init__(for_room)
+        self.for_room = for_room
 
 
 def files_keep(*, job: Job, attempt: Attempt) -> None:
@@ -46,6 +52,18 @@ def files_remove(*, job: Job, actor: User) -> bool:
         return True
 
 
+def files_yield() -> Attempt | None:
+    """Lets go of those files whose time would end first, so that there is room; whose they were."""
+    now = timezone.now()
+    with transaction.atomic():
+        kept = Attempt.objects.filter(kept_until__gt=now, files_held=True)
+        first = kept.select_related("job__pool").order_by("kept_until", "pk").first()
+        if first is None or not kept.filter(pk=first.pk).update(kept_until=now):
+            return None
+        event(first.job_id, FOR_ROOM)
+        return first
+
+
 def place_of(*, job: Job, rank: int, path: bytes) -> Place:
     """What lies at `path` on the own disk of a Worker of the failed run, to be read as long as the engine has
     it. NeverKept, NoLongerKept or NotKept if there is nothing to read."""
@@ -55,7 +73,7 @@ def place_of(*, job: Job, rank: int, path: bytes) -> Place:
     if not Worker.objects.filter(attempt=attempt, rank=rank).exists():
         raise NotKept(rank)
     if not attempt.files_held or attempt.kept_until <= timezone.now():
-        raise NoLongerKept
+        raise NoLongerKept(for_room=job.events.filter(code=FOR_ROOM).exists())
     if len(path) > MOST_PATH_BYTES:
         raise NotKept("the path is too long")
     return Place(engine_of(job.pool.engine), AttemptKey(job.key, attempt.number), rank, path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from django.http import HttpResponseRedirect
@@ -12,7 +14,7 @@ from rest_framework import exceptions, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from engines.base import EngineError, EntryKind, KeptEntry, KeptFolder, NotKept
+from engines.base import EngineError, EntryKind, KeptEntry, NotKept
 from jobs.models import Job
 from jobs.services import may_stop
 from runs.downloads import file_address
@@ -23,6 +25,7 @@ from teams.rest import LARGEST, ApiView, NothingSerializer
 
 DEFAULT_ENTRIES = 200
 MOST_ENTRIES = 1000
+GAVE_ROOM = _("The files of this run are no longer kept: room was needed.")
 
 
 class FilesNeverKept(exceptions.APIException):
@@ -47,6 +50,21 @@ class FilesUnreadable(exceptions.APIException):
     status_code = status.HTTP_503_SERVICE_UNAVAILABLE
     default_code = "files_unreadable"
     default_detail = _("The files cannot be read now; try again.")
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Around what asks for kept files: the answer where there are none."""
+    try:
+        yield
+    except NeverKept as error:
+        raise FilesNeverKept from error
+    except NoLongerKept as error:
+        raise FilesNoLongerKept(GAVE_ROOM if error.for_room else None) from error
+    except NotKept as error:
+        raise NoSuchFile from error
+    except EngineError as error:
+        raise FilesUnreadable from error
 
 
 class PathParams(serializers.Serializer[Any]):
@@ -104,14 +122,8 @@ class KeptView(ApiView):
         jobs = Job.objects.for_user(request.user).light().select_related("pool")
         job: Job = get_object_or_404(jobs, key=key)
         path = path_asked(request.META.get("QUERY_STRING", ""))
-        try:
+        with refused():
             return job, place_of(job=job, rank=rank, path=path)
-        except NeverKept as error:
-            raise FilesNeverKept from error
-        except NoLongerKept as error:
-            raise FilesNoLongerKept from error
-        except NotKept as error:
-            raise NoSuchFile from error
 
 
 class WorkerFiles(KeptView):
@@ -122,18 +134,11 @@ class WorkerFiles(KeptView):
 
     def get(self, request: Request, key: str, rank: int) -> Response:
         _job, place = self.find(request, key, rank)
-        folder = self._read(place)
+        with refused():
+            folder = place.entries(self.asked.get("first", 0), self.asked.get("limit", DEFAULT_ENTRIES))
         entries = [_entry(place.path, entry) for entry in folder.entries]
         told = {"entries": entries, "total": folder.total, "more": folder.more}
         return Response(FolderSerializer(told).data)
-
-    def _read(self, place: Place) -> KeptFolder:
-        try:
-            return place.entries(self.asked.get("first", 0), self.asked.get("limit", DEFAULT_ENTRIES))
-        except NotKept as error:
-            raise NoSuchFile from error
-        except EngineError as error:
-            raise FilesUnreadable from error
 
 
 class WorkerFileDownload(KeptView):
@@ -152,12 +157,8 @@ class WorkerFileDownload(KeptView):
     )
     def get(self, request: Request, key: str, rank: int) -> HttpResponseRedirect:
         job, place = self.find(request, key, rank)
-        try:
+        with refused():
             place.bytes(0, 0)
-        except NotKept as error:
-            raise NoSuchFile from error
-        except EngineError as error:
-            raise FilesUnreadable from error
         address = file_address(user=request.user, job=job, rank=rank, path=place.path)
         return HttpResponseRedirect(address, headers={"Cache-Control": "private, no-store"})
 

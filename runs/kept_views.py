@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Protocol
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -37,54 +39,60 @@ PREVIEW_BYTES = 64 * 2**10
 SHOWN_WORKERS = 64
 
 
+class FilesView(Protocol):
+    """A view of what lies on the own disk of a Worker of the job."""
+
+    def __call__(self, request: HttpRequest, job: Job, rank: int) -> HttpResponse: ...
+
+
+def _or_gone(view: FilesView) -> Callable[[HttpRequest, str, int], HttpResponse]:
+    """Of a job that the user may see. Where there are no files, a page that tells why; 404 if there never was
+    anything."""
+
+    @wraps(view)
+    def shown(request: HttpRequest, key: str, rank: int) -> HttpResponse:
+        job = _job(signed_in(request), key)
+        try:
+            return view(request, job, rank)
+        except (NoLongerKept, EngineError) as error:
+            return _without(request, job, error)
+        except (NeverKept, NotKept) as error:
+            raise Http404 from error
+
+    return shown
+
+
 @part_or_page
 @require_safe
-def worker_files(request: HttpRequest, key: str, rank: int) -> HttpResponse:
+@_or_gone
+def worker_files(request: HttpRequest, job: Job, rank: int) -> HttpResponse:
     """A folder of the Worker's own disk (`path`), part by part (`page`). `worker` leads on to another one."""
-    user = signed_in(request)
-    job = _job(user, key)
     other = plain_id(request.GET.get("worker"))
     if other is not None:
-        return redirect("worker-files", key=key, rank=other)
-    try:
-        place = _place(request, job, rank)
-        folder, page = _part(place, plain_id(request.GET.get("page")) or 1)
-    except (NoLongerKept, EngineError) as error:
-        return _without(request, job, error)
-    except NotKept as error:
-        raise Http404 from error
-    context = _around(job, user, place) | _listed(place, folder) | {"page": page}
+        return redirect("worker-files", key=job.key, rank=other)
+    place = _place(request, job, rank)
+    folder, page = _part(place, plain_id(request.GET.get("page")) or 1)
+    context = _around(job, signed_in(request), place) | _listed(place, folder) | {"page": page}
     return render(request, "runs/files/folder.html", context)
 
 
 @part_or_page
 @require_safe
-def worker_file(request: HttpRequest, key: str, rank: int) -> HttpResponse:
+@_or_gone
+def worker_file(request: HttpRequest, job: Job, rank: int) -> HttpResponse:
     """The beginning of a file, if it is text."""
-    user = signed_in(request)
-    job = _job(user, key)
-    try:
-        place = _place(request, job, rank)
-        read = place.bytes(0, PREVIEW_BYTES)
-    except (NoLongerKept, EngineError) as error:
-        return _without(request, job, error)
-    except NotKept as error:
-        raise Http404 from error
-    return render(request, "runs/files/file.html", _around(job, user, place) | _previewed(read))
+    place = _place(request, job, rank)
+    read = place.bytes(0, PREVIEW_BYTES)
+    return render(request, "runs/files/file.html", _around(job, signed_in(request), place) | _previewed(read))
 
 
 @part_or_page
 @require_safe
-def worker_file_download(request: HttpRequest, key: str, rank: int) -> HttpResponse:
+@_or_gone
+def worker_file_download(request: HttpRequest, job: Job, rank: int) -> HttpResponse:
     """On to the file's signed address."""
-    job = _job(signed_in(request), key)
-    try:
-        place = _place(request, job, rank)
-        place.bytes(0, 0)
-    except (NoLongerKept, EngineError) as error:
-        return _without(request, job, error)
-    except NotKept as error:
-        raise Http404 from error
+    place = _place(request, job, rank)
+    place.bytes(0, 0)
     return HttpResponseRedirect(file_address(user=request.user, job=job, rank=rank, path=place.path))
 
 
@@ -114,17 +122,15 @@ def _job(user: User, key: str) -> Job:
 
 
 def _place(request: HttpRequest, job: Job, rank: int) -> Place:
-    """What the address names. Http404 if there never was anything."""
-    try:
-        return place_of(job=job, rank=rank, path=path_asked(request.META.get("QUERY_STRING", "")))
-    except NeverKept as error:
-        raise Http404 from error
+    """What the address names; raises as `place_of` does."""
+    return place_of(job=job, rank=rank, path=path_asked(request.META.get("QUERY_STRING", "")))
 
 
 def _without(request: HttpRequest, job: Job, error: Exception) -> HttpResponse:
     """A page that tells why there are no files."""
     over = isinstance(error, NoLongerKept)
-    return render(request, "runs/files/gone.html", {"job": job, "over": over}, status=410 if over else 503)
+    context = {"job": job, "over": over, "for_room": isinstance(error, NoLongerKept) and error.for_room}
+    return render(request, "runs/files/gone.html", context, status=410 if over else 503)
 
 
 def _around(job: Job, user: User, place: Place) -> dict[str, Any]:
@@ -144,7 +150,7 @@ def _around(job: Job, user: User, place: Place) -> dict[str, Any]:
     }
 
 
-def _ranks(attempt: Attempt) -> Any:
+def _ranks(attempt: Attempt) -> QuerySet[Worker, int]:
     return Worker.objects.filter(attempt=attempt).order_by("rank").values_list("rank", flat=True)
 
 

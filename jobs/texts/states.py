@@ -87,6 +87,7 @@ EVENTS = {
     "hang_over": gettext_lazy("there is output again"),
     "stop_requested": gettext_lazy("stop requested"),
     "files_removed": gettext_lazy("files of the failed run removed"),
+    "files_gave_room": gettext_lazy("files of the failed run removed: room was needed"),
     "start_delayed": gettext_lazy("the start is delayed"),
     "env_check_failed": gettext_lazy(
         "environment check failed on node %(node)s (Worker %(rank)s), at %(item)s: %(what)s"

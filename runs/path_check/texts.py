@@ -35,7 +35,7 @@ TOO_MANY = gettext_lazy("You have begun many checks within a minute; wait a mome
 KINDS = {
     Kind.FOLDER: pgettext_lazy("path", "folder"),
     Kind.FILE: pgettext_lazy("path", "file"),
-    Kind.OTHER: pgettext_lazy("path", "no plain file"),
+    Kind.OTHER: pgettext_lazy("path", "not a plain file"),
     Kind.MISSING: pgettext_lazy("path", "missing"),
     Kind.BROKEN_LINK: pgettext_lazy("path", "a link that leads nowhere"),
     Kind.HIDDEN: pgettext_lazy("path", "cannot be reached"),
@@ -61,7 +61,7 @@ ORIGINS = {
 SCRIPTS = {
     ScriptState.TOO_LONG: gettext_lazy("longer than %(most)s KiB, so it was not looked at."),
     ScriptState.MISSING: gettext_lazy("not there."),
-    ScriptState.NO_FILE: gettext_lazy("no plain file."),
+    ScriptState.NO_FILE: gettext_lazy("not a plain file."),
     ScriptState.UNREADABLE: gettext_lazy("cannot be read."),
     ScriptState.ELSEWHERE: gettext_lazy("lies on no volume, so it was not looked at."),
     ScriptState.NO_ANSWER: gettext_lazy("no answer in time."),

@@ -60,7 +60,7 @@ def test_a_person_finds_and_saves_them(console, browser):
         page.go_back()
         page.click("text=cache/")
         page.click("text=odd.bin >> nth=0")
-        expect(page.locator("#file")).to_contain_text("This is no text")
+        expect(page.locator("#file")).to_contain_text("This is not text")
         with page.expect_download() as saved:
             page.click("text=Download")
         assert hashlib.sha256(saved.value.path().read_bytes()).hexdigest() == told
