@@ -16,13 +16,6 @@ ADVICE = {
         "%(path)s is on no mounted volume: it holds only what the image brings, "
         "and what is written there is lost when the job ends."
     ),
-    "path_lost_kept": ngettext_lazy(
-        "%(path)s is on no mounted volume: it holds only what the image brings, and what is written there is "
-        "lost when the job ends, but kept for %(kept)s minute after a failure.",
-        "%(path)s is on no mounted volume: it holds only what the image brings, and what is written there is "
-        "lost when the job ends, but kept for %(kept)s minutes after a failure.",
-        "kept",
-    ),
     "path_not_mounted": gettext_lazy("%(path)s is on no mounted volume."),
     "script_in_workspace": gettext_lazy(
         "%(path)s is looked for in /workspace, which is empty at the start. "
@@ -86,6 +79,23 @@ ADVICE = {
     ),
     "one_file_for_all": gettext_lazy(
         "Every Worker writes %(path)s anew, over what the others wrote. Put %(rank)s into the name."
+    ),
+}
+
+KEPT = {  # what is lost, and can be read for some minutes after a failure
+    "path_lost": ngettext_lazy(
+        "%(path)s is on no mounted volume: it holds only what the image brings, and what is written there is "
+        "lost when the job ends, but kept for %(kept)s minute after a failure.",
+        "%(path)s is on no mounted volume: it holds only what the image brings, and what is written there is "
+        "lost when the job ends, but kept for %(kept)s minutes after a failure.",
+        "kept",
+    ),
+    "no_mounts": ngettext_lazy(
+        "No volume is mounted: whatever the job writes is lost when it ends, "
+        "but kept for %(kept)s minute after a failure.",
+        "No volume is mounted: whatever the job writes is lost when it ends, "
+        "but kept for %(kept)s minutes after a failure.",
+        "kept",
     ),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
-from jobs.texts.advice import ADVICE, DID_YOU_MEAN, advice_text
+from jobs.texts.advice import ADVICE, DID_YOU_MEAN, KEPT, advice_text
 from jobs.texts.exits import EXITS, IN_SCRIPT, IN_WHOLE_SCRIPT, OF_SCRIPTS
 from jobs.texts.filling import filled, span_text
 
@@ -110,13 +110,6 @@ FINDINGS = {
         "jobs."
     ),
     "no_mounts": gettext_lazy("No volume is mounted: whatever the job writes is lost when it ends."),
-    "no_mounts_kept": ngettext_lazy(
-        "No volume is mounted: whatever the job writes is lost when it ends, "
-        "but kept for %(kept)s minute after a failure.",
-        "No volume is mounted: whatever the job writes is lost when it ends, "
-        "but kept for %(kept)s minutes after a failure.",
-        "kept",
-    ),
     "hang_restart_needs_auto_restart": gettext_lazy(
         "A job can be restarted when it hangs only if automatic restart is on."
     ),
@@ -152,8 +145,6 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
     """The sentence of a check result; the code itself if it has none (a test looks for those)."""
     if code == "too_long":
         return str(TOO_LONG[data["unit"]]) % data
-    if "kept" in data and f"{code}_kept" in FINDINGS:  # minutes after a failure
-        code = f"{code}_kept"
     if "unit" in data:  # a length of time
         told = {name: span_text(data[name], data["unit"]) for name in ("least", "most")}
         return filled(FINDINGS, code, told)
@@ -168,6 +159,8 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
     if "script" in data:
         said = IN_SCRIPT if data.get("line") else IN_WHOLE_SCRIPT
         return str(said) % {**data, "text": script_finding_text(code, data)}
+    if "kept" in data:
+        return filled(KEPT, code, data)
     return advice_text(code, data) if code in ADVICE else filled(FINDINGS, code, data)
 
 
