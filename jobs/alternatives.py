@@ -67,7 +67,8 @@ def alternatives(spec: JobSpec, facts: Facts, others: Sequence[Neighbour]) -> tu
     if wish is None:
         return ()
     elsewhere = _same_elsewhere(wish, others)
-    firsts = [next(kind, None) for kind in (_same_total(wish), elsewhere, _less(wish))]
+    less = iter(sorted(_less(wish), key=lambda one: -one.shape.total_gpus))
+    firsts = [next(kind, None) for kind in (_same_total(wish), elsewhere, less)]
     return tuple(islice(chain((one for one in firsts if one is not None), elsewhere), MOST))
 
 
@@ -119,6 +120,24 @@ def _same_workers(wish: Wish, pool: PoolFacts, flavor: FlavorFacts) -> Iterator[
 
 
 def _less(wish: Wish) -> Iterator[Alternative]:
+    """With fewer GPUs in all, of each way the most that starts."""
+    yield from _fewer(wish)
+    if not wish.spec.custom:
+        yield from islice(_smaller(wish), 1)
+
+
+def _smaller(wish: Wish) -> Iterator[Alternative]:
+    """As many Workers of a smaller spec; those on the same GPU model first, then the largest."""
+    smaller = [s for s in wish.pool.specs.values() if s.gpus < wish.shape.worker_gpus]
+
+    def far(gpus: int, flavor: int) -> tuple[bool, int]:
+        return wish.pool.flavors[flavor].gpu_model != wish.flavor.gpu_model, -gpus
+
+    for s in sorted(smaller, key=lambda s: far(s.gpus, s.flavor)):
+        yield from _starting(wish, wish.facts, spec=s.id)
+
+
+def _fewer(wish: Wish) -> Iterator[Alternative]:
     """Fewer Workers of the same spec, or a smaller custom count: the largest that starts."""
     name = "custom_gpus" if wish.spec.custom else "worker_count"
     room = startable_of(wish.spec, wish.flavor, wish.shape) or 0

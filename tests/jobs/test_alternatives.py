@@ -70,12 +70,17 @@ def test_the_best_of_each_kind_and_no_more_than_three():
     [
         # 3 x 2 is 6, which neither 4 nor 8 divides
         (spec(gpus=2, worker_count=3), (1,) * 6, [{"spec": SPEC_BY_GPUS[1], "worker_count": 6}]),
-        (spec(gpus=4, worker_count=3), (3, 3, 2), []),
+        (spec(gpus=4, worker_count=3), (3, 3, 2), [{"spec": SPEC_BY_GPUS[2]}]),
         (spec(gpus=1, worker_count=9), (4, 4), [{"worker_count": 8}]),
         (spec(custom_gpus=16), (8, 7), [{"custom_gpus": 8}]),
         (spec(custom_gpus=23), (8, 8, 5), [{"custom_gpus": 21}]),
         (spec(custom_gpus=16), (4, 4, 4, 4), [{"spec": 3, "worker_count": 4, "custom_gpus": None}]),
         (spec(gpus=8), (0, 0), []),
+        # one Worker has no fewer Workers: a smaller spec
+        (spec(gpus=8), (6,), [{"spec": SPEC_BY_GPUS[4]}]),
+        (spec(gpus=8), (3, 1), [{"spec": SPEC_BY_GPUS[2]}]),
+        (spec(gpus=4), (3, 3), [{"spec": SPEC_BY_GPUS[2], "worker_count": 2}, {"spec": SPEC_BY_GPUS[2]}]),
+        (spec(gpus=8, worker_count=3), (7, 7, 7), [{"spec": SPEC_BY_GPUS[4]}]),  # more than two times 4
     ],
 )
 def test_totals_are_kept_where_a_spec_divides_them(wish, idle, expected):

@@ -43,7 +43,7 @@ def links(client, job):
 def test_nearby_shapes_that_start(user, pool):
     job = make_job(user, pool, gpus=8)
     queue_cycle(pool.pk)
-    assert shapes(instead_of(job=job, user=user)) == [(4, 2)]
+    assert shapes(instead_of(job=job, user=user)) == [(4, 2), (4, 1)]
 
 
 def test_others_ahead_take_their_room_first(user, pool):
@@ -60,7 +60,7 @@ def test_the_job_itself_is_in_nobodys_way(user, team):
     occupy(pool, [4, 4])
     job = make_job(user, pool, gpus=8)
     queue_cycle(pool.pk)
-    assert shapes(instead_of(job=job, user=user)) == [(4, 2)]
+    assert shapes(instead_of(job=job, user=user)) == [(4, 2), (4, 1)]
     behind = make_job(user, pool, gpus=8)
     assert instead_of(job=behind, user=user) == ()
     assert shapes(instead_of(job=job, user=user)) == []  # the other is then the head, and goes first
@@ -75,7 +75,7 @@ def test_its_priority_of_today_counts(user, pool):
     prioritize(blocker.pk, Priority.LOW, actor=user)
     prioritize(job.pk, Priority.NORMAL, actor=user)
     job.refresh_from_db()
-    assert shapes(instead_of(job=job, user=user)) == [(4, 2)]
+    assert shapes(instead_of(job=job, user=user)) == [(4, 2), (4, 1)]
 
 
 def test_nothing_where_the_pool_is_not_theirs_any_more(user, pool):
@@ -90,7 +90,9 @@ def test_the_page_leads_to_the_form_with_these_values(client, user, pool):
     client.force_login(user)
     job = make_job(user, pool, gpus=8, command="echo kept", tags=("x",))
     queue_cycle(pool.pk)
-    (address,) = links(client, job)
+    address, smaller = links(client, job)
+    less = Page(client.get(smaller)).fields()
+    assert (less["spec"], less["worker_count"]) == ([str(worker_spec(pool, 4).pk)], ["1"])
     form = Page(client.get(address)).fields()
     assert (form["spec"], form["worker_count"]) == ([str(worker_spec(pool, 4).pk)], ["2"])
     assert (form["command"], form["tags"], form["replaces"]) == (["echo kept"], ["x"], ["1"])
