@@ -53,16 +53,6 @@ REASONS = {
         "Worker %(rank)s failed first, with exit code %(exit_code)s: "
         "a program of the command was ended by signal %(signal)s."
     ),
-    "exit_code_alone": gettext_lazy("The start command ended with exit code %(exit_code)s."),
-    "exit_code_of_signal_alone": gettext_lazy(
-        "The start command ended with exit code %(exit_code)s: "
-        "a program of it was ended by signal %(signal)s."
-    ),
-    "signal_alone": gettext_lazy("It was ended by signal %(signal)s (exit code %(shell_code)s)."),
-    "out_of_memory_alone": gettext_lazy(
-        "Out of memory: it reached its limit of %(limit_gib)s GiB, "
-        "and the machine ended one of its processes."
-    ),
     "signal": gettext_lazy(
         "Worker %(rank)s failed first: it was ended by signal %(signal)s (exit code %(shell_code)s)."
     ),
@@ -102,11 +92,28 @@ REASONS = {
     ),
 }
 
+# Where the Worker that failed was the only one.
+ALONE = {
+    "exit_code": gettext_lazy("The start command ended with exit code %(exit_code)s."),
+    "exit_code_of_signal": gettext_lazy(
+        "The start command ended with exit code %(exit_code)s: "
+        "a program of it was ended by signal %(signal)s."
+    ),
+    "signal": gettext_lazy("It was ended by signal %(signal)s (exit code %(shell_code)s)."),
+    "out_of_memory": gettext_lazy(
+        "Out of memory: it reached its limit of %(limit_gib)s GiB, "
+        "and the machine ended one of its processes."
+    ),
+}
+
 
 def reason_text(code: str, data: Mapping[str, Any]) -> str:
-    """Why a job waits, failed or was stopped."""
-    if code == "capacity":
-        return capacity_text(data)
+    """Why a job waits, failed or was stopped, and what had to be killed for that."""
+    text = capacity_text(data) if code == "capacity" else _reason_sentence(code, data)
+    return f"{text} {killed_text(data['killed'])}" if "killed" in data else text
+
+
+def _reason_sentence(code: str, data: Mapping[str, Any]) -> str:
     if code == "backing_off":
         until = timezone.localtime(datetime.fromisoformat(data["until"]))
         data = {"until": f"{until:%Y-%m-%d %H:%M:%S %Z}"}
@@ -122,10 +129,8 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
         data = {**data, "shell_code": 128 + data["signal"]}
     if code == "exit_code" and 128 < data["exit_code"] <= 128 + LAST_SIGNAL:
         code, data = "exit_code_of_signal", {**data, "signal": data["exit_code"] - 128}
-    if data.get("workers") == 1 and f"{code}_alone" in REASONS:
-        code = f"{code}_alone"
-    told = filled(REASONS, code, data)
-    return f"{told} {killed_text(data['killed'])}" if "killed" in data else told
+    alone = data.get("workers") == 1 and code in ALONE
+    return filled(ALONE if alone else REASONS, code, data)
 
 
 def killed_text(killed: Mapping[str, Any]) -> str:

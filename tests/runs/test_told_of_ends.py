@@ -6,10 +6,13 @@ import pytest
 from django.utils import timezone
 
 from engines.base import Phase, WorkerLook
+from jobs.faults import faults_settle
 from jobs.lifecycle import event, events_date
 from jobs.models import Attempt, Job, JobEvent
 from jobs.scheduling import queue_cycle, queue_tick
 from jobs.services import job_stop
+from pools.models import Node, NodeState
+from pools.services import node_set_state
 from runs import watching
 from runs.launching import attempt_key
 from tests.factories import make_job, make_pool
@@ -137,6 +140,21 @@ def test_what_did_not_end_when_asked_was_killed_and_is_told(engine, place, user,
     said = "1 Worker did not end within 7 s of being asked: killed."
     assert f"Stopped on request. {said}" in shown.by_id("live-trouble").text
     assert f"Stopped on request: {said} · {user.username}" in shown.by_id("live-events").text
+
+
+def test_so_is_what_did_not_leave_its_node(engine, place, page):
+    job = place(auto_restart=False, stop_grace_seconds=7)
+    attend(engine, job, running())
+    node_set_state(nodes=Node.objects.filter(workers__attempt__job=job), state=NodeState.DRAINED)
+    faults_settle()
+    Attempt.objects.update(fault_at=timezone.now() - timedelta(seconds=30))
+    killed = {"signal": 9, "stopped": True, "started_at": 1.0, "ended_at": at(timedelta(seconds=-20))}
+    attend(engine, job, WorkerLook(0, Phase.EXITED, **killed))
+    assert (job.state, job.reason["code"]) == ("failed", "drained")
+    told = page(job).by_id("live-trouble").text
+    assert (
+        "an administrator drained the node. 1 Worker did not end within 7 s of being asked: killed." in told
+    )
 
 
 @pytest.mark.parametrize("look", [{"signal": 15}, {"ended_at": at(timedelta(seconds=-28))}])
