@@ -12,7 +12,7 @@ from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from pools.capacity import custom_startable, idle_gpus, startable
-from pools.models import Flavor, Grant, Node, NodeState, Pool, WorkerSpec
+from pools.models import Flavor, Grant, Hold, Node, NodeState, Pool, WorkerSpec
 from pools.picture import whole_idle_gpus
 from teams.models import Team, User
 
@@ -65,6 +65,13 @@ class PoolNumbers:
     @property
     def out_gpus(self) -> int:
         return self.total - self.in_service
+
+    @cached_property
+    def out_held(self) -> int:
+        """GPUs in use on nodes that take no more Workers; a query where there are such nodes."""
+        if not self.out_nodes:
+            return 0
+        return Hold.objects.filter(node__flavor__pool=self.pool, node__schedulable=False).count()
 
     @property
     def whole(self) -> int:

@@ -8,7 +8,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from pools.models import Flavor, Grant, Node, NodeState, WorkerSpec
+from jobs.scheduling import queue_cycle
+from pools.models import Flavor, Grant, Hold, Node, NodeState, WorkerSpec
 from pools.services import node_set_state
 from tests.factories import make_flavor, make_job, make_pool, make_team, make_user, make_zone, occupy
 from tests.jobs.pages import Page
@@ -185,7 +186,7 @@ def test_the_numbers_of_a_pool_are_told_apart(client, team, user):
     )
     Grant.objects.filter(pool=pool, team=team).update(held_gpus=7)
     told = text(client, f"/pools/{pool.pk}/")
-    assert "Idle GPUs 13 / 32 = 24 in service − 11 in use 1 node out of service (8 GPUs)" in told
+    assert "Idle GPUs 13 / 32 = 24 in service − 11 in use there 1 node out of service (8 GPUs)" in told
     assert "8 of 13 idle GPUs are on wholly idle nodes." in told
     assert "GPUs in use by your team 7 / 20" in told
     assert "1 GPU 13 2 GPU 6 4 GPU 3 8 GPU 1" in told
@@ -199,6 +200,22 @@ def test_the_quota_of_other_teams_is_not_told(client, team):
     assert "secret-team" not in told
     assert "4321" not in told
     assert "no quota" in told
+
+
+def test_what_is_held_on_a_node_out_of_service_is_told_apart(client, team, user):
+    """The GPUs of the team are those in service and those out of service together."""
+    pool = make_pool(team, nodes=2)
+    make_job(user, pool, gpus=2)
+    queue_cycle(pool.pk)
+    node = Hold.objects.first().node
+    assert "out of service" not in text(client, f"/pools/{pool.pk}/")
+    node_set_state(nodes=Node.objects.filter(pk=node.pk), state=NodeState.CORDONED)
+    make_job(user, pool, gpus=1)
+    queue_cycle(pool.pk)
+    told = text(client, f"/pools/{pool.pk}/")
+    assert "Idle GPUs 7 / 16 = 8 in service − 1 in use there" in told
+    assert "1 node out of service (8 GPUs) · 2 GPUs there are still in use" in told
+    assert "GPUs in use by your team On nodes in service and out of service. 3" in told
 
 
 @pytest.mark.parametrize(
