@@ -21,7 +21,7 @@ from alerts.rules import TIMED_EVENTS, Subject
 from alerts.standing import OF_ADMINS, RuleRefused, rule_save
 from alerts.subjects import named
 from teams.models import User
-from teams.pages import fresh, posted, signed_in
+from teams.pages import fresh, signed_in
 
 
 @fresh
@@ -59,12 +59,19 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     return _saved(request, RuleForm(user, Subject(rule.subject), rule, data=sent(request)), rule)
 
 
+@fresh
 @login_required
-@posted("rules")
+@require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    get_object_or_404(_mine(signed_in(request)), pk=pk).delete()
-    messages.success(request, _("The rule was deleted."))
-    return redirect("rules")
+    """Asks first."""
+    user = signed_in(request)
+    rule = get_object_or_404(_mine(user).select_related("channel"), pk=pk)
+    if request.method == "POST":
+        rule.delete()
+        messages.success(request, _("The rule was deleted."))
+        return redirect("rules")
+    pools = dict(named(Subject.POOL)) if rule.subject == Subject.POOL else {}
+    return render(request, "alerts/rule_delete.html", _row(rule, pools))
 
 
 def _saved(request: HttpRequest, form: RuleForm, rule: Rule | None) -> HttpResponse:
