@@ -119,7 +119,7 @@ class RuleForm(RefusalsForm):
     """A standing rule: at most one of its events has a time limit, so that one is chosen apart."""
 
     pool = forms.ChoiceField(label=_("Resource pool"), required=False)
-    channel = forms.ChoiceField(label=_("Channel"))
+    channel = forms.ChoiceField(label=_("Channel"), error_messages={"required": _("Choose a channel.")})
     events = forms.MultipleChoiceField(label=_("Events"), required=False, widget=forms.CheckboxSelectMultiple)
     timed = forms.ChoiceField(label=_("Also when something takes too long"), required=False)
     minutes = forms.IntegerField(
@@ -128,10 +128,12 @@ class RuleForm(RefusalsForm):
 
     def __init__(self, user: User, subject: Subject, rule: Rule | None = None, data: Any = None) -> None:
         self.user, self.subject = user, subject
-        self.channels = {str(one.pk): one for one in Channel.objects.for_user(user).order_by("name", "pk")}
+        usable = Channel.objects.for_user(user).select_related("owner").order_by("name", "pk")
+        self.channels = {str(one.pk): one for one in usable}
         super().__init__(data, initial=_rule_initial(rule))
         fields: Mapping[str, Any] = self.fields
-        fields["channel"].choices = [(pk, channel.name) for pk, channel in self.channels.items()]
+        offered = [(pk, _channel_label(one, user)) for pk, one in self.channels.items()]
+        fields["channel"].choices = [("", _("— choose —")), *offered]
         codes = EVENTS_OF[subject]
         fields["events"].choices = [(c, EVENT_LABELS[c]) for c in codes if c not in TIMED_EVENTS]
         timed = [(c, EVENT_LABELS[c]) for c in codes if c in TIMED_EVENTS]
@@ -161,6 +163,10 @@ class RuleForm(RefusalsForm):
             events=(*given["events"], *([given["timed"]] if given["timed"] else [])),
             minutes=given["minutes"],
         )
+
+
+def _channel_label(channel: Channel, user: User) -> str:
+    return channel.name if channel.owner_id == user.pk else f"{channel.name} · {channel.owner.username}"
 
 
 def _rule_initial(rule: Rule | None) -> dict[str, Any]:

@@ -25,6 +25,7 @@ REFUSALS: dict[str, Promise] = {
     "which_team": _("You have several teams: say which one."),
     "no_team": _("You belong to no team with which it could be shared."),
     "one_timed_event": _("At most one of the events with a time limit in one rule."),
+    "event_wanted": _("Choose at least one event."),
     "minutes_wanted": _("Say after how many minutes."),
     "minutes_unwanted": _("Only an event with a time limit has minutes."),
     "pool_unwanted": _("Only a rule on pools names one."),

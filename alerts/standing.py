@@ -62,7 +62,7 @@ def _count(wanted: Wanted) -> None:
 def _refusals(wanted: Wanted) -> Iterator[Refusal]:
     timed = [code for code in wanted.events if code in TIMED_EVENTS]
     if not wanted.events:
-        yield Refusal("events", "required")
+        yield Refusal("events", "event_wanted")
     elif not set(wanted.events) <= set(EVENTS_OF[wanted.subject]):
         yield Refusal("events", "unknown")
     elif len(timed) > 1:

@@ -105,11 +105,12 @@ class VolumeFacts:
 
 @dataclass(frozen=True, slots=True)
 class ChannelFacts:
-    """An alert channel that the person may use for jobs of the team."""
+    """An alert channel that the person may use for jobs of the team; `owner` of one of somebody else."""
 
     id: int
     name: str
     disabled: bool
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

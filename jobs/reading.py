@@ -130,7 +130,7 @@ def facts_read(user: User, access: Access, pool: PoolFacts | None, spec: JobSpec
         waiting=waiting,
         nodes=nodes_read(waiting),
         sources=sources_read(spec, user, pool.zone if pool else None),
-        channels={row[0]: _channel(row) for row in (*reached, *(row[2:] for row in usual))},
+        channels={row[0]: _channel(row, user.pk) for row in (*reached, *(row[2:] for row in usual))},
         retired=retired,
     )
 
@@ -290,7 +290,7 @@ def _volumes_asking(spec: JobSpec, team: TeamFacts | None) -> Asking | None:
 
 def _channels(user_id: int, team_id: int) -> QuerySet[Channel, Any]:
     rows: QuerySet[Channel, Any] = Channel.objects.filter(usable(user_id, team_id)).order_by()
-    return rows.values_list("pk", "name", "disabled_at")
+    return rows.values_list("pk", "name", "disabled_at", "owner", "owner__username")
 
 
 _CHANNELS = Compiled(_channels)
@@ -305,13 +305,14 @@ def _channels_asking(spec: JobSpec, user: User, team: TeamFacts | None) -> Askin
 
 def channels_read(user_id: int, team_id: int) -> dict[int, ChannelFacts]:
     """Those that the user may use for jobs of the team, which is one of theirs."""
-    return {row[0]: _channel(row) for row in _CHANNELS.rows(user_id, team_id)}
+    return {row[0]: _channel(row, user_id) for row in _CHANNELS.rows(user_id, team_id)}
 
 
 def _usual(user_id: int, team_id: int) -> QuerySet[Rule, Any]:
     of_person = Rule.objects.filter(subject=Subject.PERSON.value, subject_id=user_id)
     rows: QuerySet[Rule, Any] = of_person.filter(usable(user_id, team_id, "channel__")).order_by("pk")
-    return rows.values_list("events", "minutes", "channel", "channel__name", "channel__disabled_at")
+    of_channel = ("name", "disabled_at", "owner", "owner__username")
+    return rows.values_list("events", "minutes", "channel", *(f"channel__{name}" for name in of_channel))
 
 
 _USUAL = Compiled(_usual)
@@ -332,9 +333,9 @@ def _usual_alert(row: tuple[Any, ...]) -> AlertAsked:
     return AlertAsked(tuple(events), channel, minutes)
 
 
-def _channel(row: tuple[Any, ...]) -> ChannelFacts:
-    pk, name, disabled_at = row
-    return ChannelFacts(pk, name, disabled_at is not None)
+def _channel(row: tuple[Any, ...], user_id: int) -> ChannelFacts:
+    pk, name, disabled_at, owner, owner_name = row
+    return ChannelFacts(pk, name, disabled_at is not None, "" if owner == user_id else owner_name)
 
 
 def landing_read(spec: JobSpec, pool: PoolFacts, ranks: int) -> tuple[IdleNode, ...]:

@@ -41,7 +41,7 @@ class AlertRow:
     minutes: str
     events: tuple[str, ...]
     at: int | None = None
-    errors: list[str] = field(default_factory=list)
+    wrong: dict[str, str] = field(default_factory=dict)  # what is said at `events`, `minutes`, `channel`
     focus: bool = False
 
     @property
@@ -69,20 +69,36 @@ class AlertRow:
     def limits(self) -> list[tuple[str, str, bool]]:
         return [(code, str(TIMED_LABELS[code]), code == self.timed) for code in TIMED_JOB_EVENTS]
 
+    @property
+    def errors(self) -> list[str]:
+        return list(self.wrong.values())
+
+    @property
+    def first_wrong(self) -> str:
+        """The control that has the focus if the row has it."""
+        return next((name for name in ("events", "minutes", "channel") if name in self.wrong), "channel")
+
+    def refuse(self, path: str, text: str) -> None:
+        """Takes an error of a field of the request to its control, where nothing worse is said yet."""
+        name = path.rpartition(".")[2]
+        self.wrong.setdefault(name if name in ("events", "minutes") else "channel", text)
+
     def asked(self) -> AlertAsked | None:
         """None where that is not clear, which is then among the errors."""
         channel, minutes = plain_id(self.channel), _minutes(self.minutes)
         events = (*self.events, self.timed) if self.timed else self.events
         if not events:
-            self.errors.append(_("Choose what to be told of, or remove the row."))
-        elif channel is None:
-            self.errors.append(_("Choose an alert channel, or remove the row."))
+            self.refuse("events", _("Choose at least one event, or remove the row."))
+        if self.timed and not self.minutes:
+            self.refuse("minutes", _("Say after how many minutes."))
         elif self.timed and minutes is None:
             said = {"least": LEAST_MINUTES, "most": MOST_MINUTES, "unit": "minutes"}
-            self.errors.append(finding_text("out_of_range" if self.minutes else "required", said))
-        else:
-            return AlertAsked(events, channel, minutes if self.timed else None)
-        return None
+            self.refuse("minutes", finding_text("out_of_range", said))
+        if channel is None:
+            self.refuse("channel", _("Choose a channel, or remove the row."))
+        if self.wrong or channel is None:
+            return None
+        return AlertAsked(events, channel, minutes if self.timed else None)
 
 
 class AlertRows:
@@ -106,7 +122,7 @@ class AlertRows:
 
     @property
     def unclear(self) -> bool:
-        return any(row.errors for row in self.rows)
+        return any(row.wrong for row in self.rows)
 
     def accept(self, findings: Iterable[Finding]) -> None:
         """Takes the errors for which alerts were refused, each to its row; those of all are `errors`."""
@@ -114,7 +130,10 @@ class AlertRows:
         for finding in findings:
             text = finding_text(finding.code, finding.data)
             row = by_place.get(finding.field.split(".")[1]) if "." in finding.field else None
-            (row.errors if row else self.errors).append(text)
+            if row:
+                row.refuse(finding.field, text)
+            else:
+                self.errors.append(text)
 
     @property
     def shown(self) -> list[AlertRow]:

@@ -122,7 +122,7 @@ class JobForm(forms.Form):
         for finding in findings:
             text = finding_text(finding.code, finding.data)
             if (row := self._place_of(finding.field)[1]) is not None:
-                row.errors.append(text)
+                row.refuse(finding.field, text)
             elif (name := self.field_of(finding.field)) in self.fields and name not in unclear:
                 self.add_error(name, text)
 

@@ -15,6 +15,10 @@ class Row:
     errors: list[str] = field(default_factory=list)
     focus: bool = False
 
+    def refuse(self, path: str, text: str) -> None:
+        """Takes an error of the field at that path of the request."""
+        self.errors.append(text)
+
     @property
     def empty(self) -> bool:
         return not (self.left.strip() or self.right.strip())

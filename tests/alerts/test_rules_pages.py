@@ -70,7 +70,8 @@ def test_a_rule_is_made_changed_and_deleted(client: Client, alice: User) -> None
     assert form.fields()["minutes"] == ["45"]
     client.post(f"/alerts/rules/{rule.pk}/", {"channel": channel.pk, "events": "failed", "minutes": "30"})
     assert rules() == [("person", alice.pk, ["failed"], None)]
-    assert client.get(f"/alerts/rules/{rule.pk}/delete/")["Location"] == "/alerts/rules/"
+    asked = text(client.get(f"/alerts/rules/{rule.pk}/delete/"))
+    assert "Delete this rule? Failed phone New jobs begin without it then." in asked
     assert rules()
     client.post(f"/alerts/rules/{rule.pk}/delete/")
     assert rules() == []
@@ -79,14 +80,14 @@ def test_a_rule_is_made_changed_and_deleted(client: Client, alice: User) -> None
 @pytest.mark.parametrize(
     ("fields", "place", "said"),
     [
-        ({"events": []}, "id_events", "This field is required."),
+        ({"events": []}, "id_events", "Choose at least one event."),
         ({"events": ["node_down"]}, "id_events", "node_down"),
         ({"timed": "queued_too_long", "minutes": ""}, "id_minutes", "Say after how many minutes."),
         ({"timed": "queued_too_long", "minutes": "0"}, "id_minutes", "1"),
         ({"timed": "queued_too_long", "minutes": str(MOST_MINUTES + 1)}, "id_minutes", str(MOST_MINUTES)),
         ({"timed": "engine_late"}, "id_timed", "engine_late"),
         ({"channel": "999999999"}, "id_channel", "999999999"),
-        ({"channel": ""}, "id_channel", "This field is required."),
+        ({"channel": ""}, "id_channel", "Choose a channel."),
     ],
 )
 def test_what_is_wrong_is_said_at_its_place(
@@ -105,7 +106,10 @@ def test_channels_of_team_mates_can_be_chosen_and_private_ones_not(client: Clien
     shared, private = make_channel(mate, team), make_channel(mate)
     form = Page(client.get(MINE))
     offered = {o.get("value") for e in form.all("select", name="channel") for o in e.options}
-    assert offered == {str(shared.pk)}
+    assert offered == {"", str(shared.pk)}
+    labels = [" ".join(o.text.split()) for o in form.all("option") if o.attrs.get("value") == str(shared.pk)]
+    assert labels == [f"{shared.name} · {mate.username}"]
+    assert form.fields()["channel"] == [""]  # nobody else's channel is chosen by itself
     assert client.post(MINE, {"channel": private.pk, "events": "failed"}).status_code == 422
     assert client.post(MINE, {"channel": shared.pk, "events": "failed"}).status_code == 302
 

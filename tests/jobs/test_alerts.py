@@ -311,14 +311,32 @@ def test_a_row_that_says_half_is_an_error_there(
 ) -> None:
     client.force_login(alice)
     sent = form_of(client, team=str(team.pk)) | {"name": ["x"], "command": ["true"]}
-    for values, said in (
-        ({"alert_channel": [str(mine.pk)]}, "Choose what to be told of"),
-        ({"alert_channel": [""], "alert_event": ["0.failed"]}, "Choose an alert channel"),
-        ({"alert_channel": [str(mine.pk)], "alert_timed": ["queued_too_long"]}, "This field is required."),
+    channel, timed = {"alert_channel": [str(mine.pk)]}, {"alert_timed": ["queued_too_long"]}
+    event, unknown = {"alert_event": ["0.failed"]}, {"alert_channel": ["999999999"]}
+    for values, places, said in (
+        (channel, {"alert_event"}, "Choose at least one event"),
+        (event, {"alert_channel"}, "Choose a channel"),
+        (channel | timed, {"alert_minutes"}, "Say after how many minutes."),
+        (channel | timed | {"alert_minutes": ["x"]}, {"alert_minutes"}, "Must be from 1 minute to"),
+        (channel | timed | {"alert_minutes": ["0"]}, {"alert_minutes"}, "Must be from 1 minute to"),
+        (timed, {"alert_minutes", "alert_channel"}, "Choose a channel"),
+        (event | unknown, {"alert_channel"}, "There is no such alert channel"),
     ):
         answer = client.post(CREATE, sent | values)
         assert (answer.status_code, said in answer.content.decode()) == (422, True), said
+        marked = {e.attrs.get("name") for e in Page(answer).elements if "aria-invalid" in e.attrs}
+        assert marked - {"image"} == places, said
     assert not Job.objects.exists()
+
+
+def test_a_colleagues_channel_says_whose_it_is(
+    client: Client, alice: User, mine: Channel, shared: Channel, team: Team
+) -> None:
+    client.force_login(alice)
+    page = Page(client.get(CREATE, {"team": str(team.pk)}))
+    shown = {e.attrs.get("value"): " ".join(e.text.split()) for e in page.all("option")}
+    assert shown[str(mine.pk)] == mine.name
+    assert shown[str(shared.pk)] == f"{shared.name} · {shared.owner.username}"
 
 
 def asked_job(user: User, pool: Pool, *channels: Channel) -> Job:
@@ -351,9 +369,11 @@ def test_alerts_change_on_a_page_of_their_own(
     assert mine.name not in page.source
     sent = page.fields() | {"alert_timed": ["queued_too_long"]}
     answer = client.post(f"/jobs/{job.key}/alerts/", sent)
-    assert (answer.status_code, "This field is required." in answer.content.decode()) == (422, True)
+    assert (answer.status_code, "Say after how many minutes." in answer.content.decode()) == (422, True)
     sent |= {"alert_minutes": ["0"]}
-    assert "Must be from 1 to 129600." in client.post(f"/jobs/{job.key}/alerts/", sent).content.decode()
+    assert (
+        "Must be from 1 minute to 90 days." in client.post(f"/jobs/{job.key}/alerts/", sent).content.decode()
+    )
     more = client.post(f"/jobs/{job.key}/alerts/", sent | {"add_row": ["alert"]})
     assert len(Page(more).fields()["alert_channel"]) == 2
     sent |= {"alert_minutes": ["20"]}
