@@ -84,6 +84,8 @@
         for (const [other, value] of values) if (other === name) sent.append(name, value);
       }
     }, { once: true });
+    choices.dataset.restoring = "1";
+    choices.addEventListener("htmx:afterSwap", () => delete choices.dataset.restoring, { once: true });
     choices.dispatchEvent(new Event("refresh"));
     form.dispatchEvent(new Event("restored"));
   };

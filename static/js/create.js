@@ -23,6 +23,23 @@
     updated();
   }, REFRESH_MS);
 
+  // Nothing moves under a pointer that is down, or the click would miss: what is answered then is asked for again.
+  // Only what restores a draft is asked once.
+  let pressed = false;
+  let missed = false;
+  const released = () => {
+    pressed = false;
+    if (missed) setTimeout(refresh);
+    missed = false;
+  };
+  addEventListener("pointerdown", () => { pressed = true; }, true);
+  for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, released);
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!pressed || choices.dataset.restoring || event.detail.requestConfig?.elt !== choices) return;
+    event.detail.shouldSwap = false;
+    missed = event.detail.xhr.status === 200;
+  });
+
   // Signing in again in another tab changes the token; the form goes on with the one of now.
   const token = () => {
     const field = form.elements.csrfmiddlewaretoken;

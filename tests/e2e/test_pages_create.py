@@ -200,6 +200,28 @@ def test_numbers_are_those_of_the_last_choice(page: Page, pool: Pool) -> None:
     expect(page.locator("#total-gpus")).to_have_text("12")
 
 
+def test_an_update_does_not_move_a_switch_from_under_a_click(page: Page, pool: Pool) -> None:
+    """An answer that comes while the pointer is down would bring a note above, and the click would miss."""
+    fill(page, pool)
+    switch = page.locator("#id_auto_restart")
+    switch.scroll_into_view_if_needed()
+    page.evaluate("document.documentElement.style.overflowAnchor = 'none'")
+    box = switch.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    with page.expect_response("**/jobs/estimate/") as answered:
+        page.evaluate(
+            "() => { const count = document.getElementById('id_worker_count'); count.value = '0';"
+            " count.dispatchEvent(new Event('input', { bubbles: true })); }"
+        )
+        page.mouse.down()
+    assert answered.value.finished() is None
+    page.wait_for_function("!document.querySelector('.htmx-request')")
+    page.mouse.up()
+    expect(switch).to_be_checked()
+    expect(page.locator("#notes-worker_count .ty-note-error")).to_be_visible()  # it is asked for again
+
+
 def test_an_update_touches_no_control_and_nothing_that_is_open(page: Page, pool: Pool) -> None:
     fill(page, pool)
     page.evaluate("for (const e of document.querySelectorAll('select, input, textarea')) e.kept = true")
