@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from jobs.texts.filling import filled, gpus_text
 
@@ -82,20 +82,14 @@ ADVICE = {
     ),
 }
 
-KEPT = {  # what is lost, and can be read for some minutes after a failure
-    "path_lost": ngettext_lazy(
+KEPT = {  # what is lost, and can be read for some time after a failure
+    "path_lost": gettext_lazy(
         "%(path)s is on no mounted volume: it holds only what the image brings, and what is written there is "
-        "lost when the job ends, but kept for %(kept)s minute after a failure.",
-        "%(path)s is on no mounted volume: it holds only what the image brings, and what is written there is "
-        "lost when the job ends, but kept for %(kept)s minutes after a failure.",
-        "kept",
+        "lost when the job ends, but kept for %(span)s after a failure."
     ),
-    "no_mounts": ngettext_lazy(
+    "no_mounts": gettext_lazy(
         "No volume is mounted: whatever the job writes is lost when it ends, "
-        "but kept for %(kept)s minute after a failure.",
-        "No volume is mounted: whatever the job writes is lost when it ends, "
-        "but kept for %(kept)s minutes after a failure.",
-        "kept",
+        "but kept for %(span)s after a failure."
     ),
 }
 

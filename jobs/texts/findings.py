@@ -160,7 +160,7 @@ def finding_text(code: str, data: Mapping[str, Any]) -> str:
         said = IN_SCRIPT if data.get("line") else IN_WHOLE_SCRIPT
         return str(said) % {**data, "text": script_finding_text(code, data)}
     if "kept" in data:
-        return filled(KEPT, code, data)
+        return filled(KEPT, code, {**data, "span": span_text(data["kept"], "minutes")})
     return advice_text(code, data) if code in ADVICE else filled(FINDINGS, code, data)
 
 

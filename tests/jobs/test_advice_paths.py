@@ -409,6 +409,7 @@ def test_a_volume_may_lie_below_the_working_directory():
         (0, "is lost when the job ends.", "在任务结束后丢失。"),
         (1, "but kept for 1 minute after a failure.", "失败后保留 1 分钟。"),
         (30, "but kept for 30 minutes after a failure.", "失败后保留 30 分钟。"),
+        (1440, "but kept for 1 day after a failure.", "失败后保留 1 天。"),
     ],
 )
 def test_what_is_kept_after_a_failure_is_not_said_to_be_lost_whatever_happens(kept, english, chinese):
