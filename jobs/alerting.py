@@ -30,15 +30,23 @@ def rules_store(*, job: Job, alerts: Iterable[AlertAsked]) -> None:
     Rule.objects.bulk_create(_rules(job, alerts, since=job.created_at))
 
 
-def rules_replace(*, job: Job, alerts: Iterable[AlertAsked], usable: Collection[int]) -> None:
-    """Others in the place of those that lead to the `usable` channels; what leads elsewhere stays. A limit
-    may be over by now, so that timed ones are looked at next."""
-    Rule.objects.filter(subject=Subject.JOB, subject_id=job.pk, channel__in=usable).delete()
+def rules_replace(*, job: Job, alerts: Iterable[AlertAsked], usable: Collection[int]) -> bool:
+    """Others in the place of those that lead to the `usable` channels, and whether they are others; what
+    leads elsewhere stays. A limit may be over by now, so that timed ones are looked at next."""
     rules = _rules(job, alerts)
+    there = Rule.objects.filter(subject=Subject.JOB, subject_id=job.pk, channel__in=usable)
+    if [_means(rule) for rule in there.order_by("pk")] == [_means(rule) for rule in rules]:
+        return False
+    there.delete()
     now = timezone.now()
     for rule in rules:
         rule.look_at = now if rule.minutes is not None else None
     Rule.objects.bulk_create(rules)
+    return True
+
+
+def _means(rule: Rule) -> tuple[int, list[str], int | None]:
+    return rule.channel_id, rule.events, rule.minutes
 
 
 def alerts_seen(*, job: Job, user: User) -> tuple[SeenAlert, ...]:

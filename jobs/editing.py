@@ -11,7 +11,7 @@ from django.db import transaction
 from jobs.alerting import rules_replace
 from jobs.facts import ChannelFacts, Facts
 from jobs.findings import Finding, Level
-from jobs.lifecycle import prioritize
+from jobs.lifecycle import event, prioritize
 from jobs.models import Job, JobTag
 from jobs.reading import channels_read
 from jobs.rules.alerts import alerts
@@ -67,7 +67,8 @@ def job_edit(*, job: Job, actor: User, edit: Edit) -> None:
         if edit.alerts is not None:
             if locked.finished:
                 raise HasEnded(job.key)
-            rules_replace(job=locked, alerts=edit.alerts, usable=channels)
+            if rules_replace(job=locked, alerts=edit.alerts, usable=channels):
+                event(job.pk, "alerts_changed", actor=actor)
         if edit.description is not None:
             Job.objects.filter(pk=job.pk).update(description=edit.description)
         if edit.tags is not None:

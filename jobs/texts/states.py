@@ -81,6 +81,7 @@ EVENTS = {
     ),
     "requeued": gettext_lazy("back in the queue, without spending a restart"),
     "priority_changed": gettext_lazy("priority changed from %(old)s to %(new)s"),
+    "alerts_changed": gettext_lazy("alerts changed"),
     "hang_suspected": gettext_lazy("suspected to hang: no output for %(seconds)s s; the job goes on"),
     "hang": gettext_lazy("hangs: no output for %(seconds)s s; %(does)s"),
     "hang_idle": gettext_lazy("hangs: no output for %(seconds)s s, and idle for %(idle)s s; %(does)s"),

@@ -15,6 +15,8 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from alerts.models import Delivery
+from alerts.rules import Subject
 from jobs.alerting import alerts_seen
 from jobs.editing import Edit, HasEnded, job_edit, may_edit
 from jobs.facts import ChannelFacts
@@ -28,12 +30,15 @@ from teams.models import User
 from teams.pages import fresh, signed_in
 
 
-def told_of(job: Job, user: User) -> list[str]:
-    """A line for each alert, without the names of channels that are none of the user's business."""
-    return [
+def alerts_shown(job: Job, user: User) -> dict[str, Any]:
+    """A line for each alert, without the names of channels that are none of the user's business, and whether
+    notices were sent to channels that may not be asked for any more."""
+    alerts = [
         alert_text(one.events, one.minutes, one.name or hidden_text())
         for one in alerts_seen(job=job, user=user)
     ]
+    noticed = bool(alerts) or Delivery.objects.of_subject(Subject.JOB, job.pk, user).exists()
+    return {"alerts": alerts, "noticed": noticed}
 
 
 @fresh

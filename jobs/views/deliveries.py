@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from alerts.models import Delivery
@@ -29,4 +30,9 @@ def job_deliveries(request: HttpRequest, key: str) -> HttpResponse:
         return render(request, "jobs/deliveries.html", context | {"html": html})
     if request.GET.get("seen") == version:
         return HttpResponse(status=NOT_CHANGED)
-    return render(request, "jobs/deliveries/card.html", context | {"html": html, "seen": version})
+    return render(request, "jobs/deliveries/card.html", context | _asked_again(job, html, version))
+
+
+def _asked_again(job: Job, html: str, version: str) -> dict[str, str]:
+    address = reverse("job-deliveries", args=[job.key])
+    return {"html": html, "address": f"{address}?seen={version}", "trigger": "every 10s"}

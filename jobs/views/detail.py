@@ -31,7 +31,7 @@ from jobs.texts import (
     duration_forms,
     finding_text,
 )
-from jobs.views.alerts import told_of
+from jobs.views.alerts import alerts_shown
 from jobs.views.checks import checks_shown
 from jobs.views.parts import rendered
 from jobs.views.standing import events_shown, jobs_shown, log_rank, standing, workers_shown
@@ -132,7 +132,7 @@ def _asked(job: Job, user: User) -> dict[str, Any]:
         "env": _env(job, spec, user),
         "tags": [tag.name for tag in job.tags.order_by("pk")],
         "findings": [_finding(f) for f in job.findings],
-        "told": told_of(job, user),
+        **alerts_shown(job, user),
         "may_edit": may_edit(user=user, job=job),
     }
 

@@ -203,6 +203,10 @@ def test_alerts_change_until_the_end(
     looked = Rule.objects.get(subject="job").look_at
     assert looked is not None
     assert before <= looked <= timezone.now()  # its limit may be over already
+    assert client.patch(f"{JOBS}{key}/", {"alerts": wanted}).status_code == 200  # the same: no change
+    events = [event for event in Job.objects.get().events.all() if event.code == "alerts_changed"]
+    assert [event.actor for event in events] == [alice]
+    assert client.get(f"{JOBS}{key}/events/").json()["results"][-1]["message"] == "alerts changed"
     assert refused(client.patch(f"{JOBS}{key}/", {"alerts": [told(shared, "x")]})) == [
         (400, "event_unknown", "alerts.0.events")
     ]

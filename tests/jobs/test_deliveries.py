@@ -8,9 +8,10 @@ import pytest
 from django.test import Client
 
 from alerts.models import Delivery
-from alerts.rules import State
+from alerts.rules import State, Subject
 from jobs.models import Job
 from teams.models import User
+from tests.alerts.made import make_rule
 from tests.alerts.notices import deliver
 from tests.factories import make_channel, make_job, make_pool, make_team, make_user
 from tests.jobs.pages import Page
@@ -48,10 +49,19 @@ def address(job: Job) -> str:
     return f"/jobs/{job.key}/deliveries/"
 
 
-def test_the_page_of_a_job_asks_for_it(alice: User, job: Job) -> None:
+def test_the_page_of_a_job_asks_for_it_where_there_is_any(alice: User, job: Job) -> None:
     client = signed_in(alice)
+    page = Page(client.get(f"/jobs/{job.key}/"))
+    assert "No channel is told of this job." in page.by_id("alerts").text
+    assert 'id="deliveries"' not in page.source
+    deliver_of(make_job(alice, make_pool(job.team)), alice)
+    assert 'id="deliveries"' not in client.get(f"/jobs/{job.key}/").content.decode()
+    rule = make_rule(make_channel(alice), Subject.JOB, job.pk, "failed")
     assert Page(client.get(f"/jobs/{job.key}/")).by_id("deliveries").attrs["hx-get"] == address(job)
     assert "No notice of this job was sent" in client.get(address(job)).content.decode()
+    rule.delete()
+    deliver_of(job, alice)
+    assert Page(client.get(f"/jobs/{job.key}/")).by_id("deliveries").attrs["hx-get"] == address(job)
 
 
 def test_event_channel_state_tries_and_error(alice: User, job: Job) -> None:
