@@ -5,9 +5,13 @@ It says first which way it can go (0 none, 1 gloo, 2 nccl), and then goes the on
 """
 # ruff: noqa: UP006, UP035
 
+import sys
+
+if sys.path[0] == "":  # the current folder, on which a volume may have anything of these names
+    del sys.path[0]
+
 import datetime
 import json
-import sys
 import time
 from typing import Any, Dict
 
@@ -37,15 +41,25 @@ def able() -> Dict[str, Any]:
         return {"way": 0, "why": PROBLEM}
     if not (dist.is_available() and getattr(dist, "is_gloo_available", lambda: True)()):
         return {"way": 0, "why": "torch.distributed has no gloo"}
+    try:
+        _port = meeting("127.0.0.1", 0, 0, 1, datetime.timedelta(seconds=9)).port
+    except (AttributeError, TypeError):  # before PyTorch 1.8
+        return {"way": 0, "why": "PyTorch is too old for this check"}
+    except Exception as error:
+        return {"way": 0, "why": words(error)}
     cuda = torch.cuda.is_available() and torch.cuda.device_count() > 0 and dist.is_nccl_available()
     return {"way": 2 if cuda else 1}
 
 
-def met(host: str, port: int, rank: int, size: int, wait: datetime.timedelta) -> Any:
-    """Where the Workers meet. The first finds a free port, and tells it: that of the job stays as it is."""
-    store = dist.TCPStore(
+def meeting(host: str, port: int, rank: int, size: int, wait: datetime.timedelta) -> Any:
+    return dist.TCPStore(
         host, port, world_size=size, is_master=rank == 0, timeout=wait, wait_for_workers=False
     )
+
+
+def met(host: str, port: int, rank: int, size: int, wait: datetime.timedelta) -> Any:
+    """Where the Workers meet. The first finds a free port, and tells it: that of the job stays as it is."""
+    store = meeting(host, port, rank, size, wait)
     if rank == 0:
         tell(port=store.port)
     return store

@@ -31,6 +31,9 @@ WAYS = ("sockets", "gloo", "nccl")  # of the sum, each better than the one befor
 PATIENCE = 5  # seconds
 QUERY = "--query-gpu=index,name,memory.total,ecc.errors.uncorrected.volatile.total"
 TORCH = """
+import sys
+if sys.path[0] == "":
+    del sys.path[0]
 import json, torch
 told = {"torch": torch.__version__, "cuda": torch.version.cuda, "available": torch.cuda.is_available()}
 told["devices"] = torch.cuda.device_count()

@@ -16,9 +16,11 @@ import pytest
 from engines.base import CheckLook
 from jobs.texts import found_text
 from runs.env_check import script
+from runs.env_check.program import TORCH
 from runs.env_check.values import Asked, judged
 from tools.programs import PYTORCH, pytorch_path
 
+COLLECTIVE = Path(script.__file__).with_name("collective.py").read_text()
 FAKE = str(Path(__file__).parent / "fake_torch")
 
 
@@ -111,6 +113,7 @@ def test_gloo_where_one_worker_has_none(place, lacks, first):
         ("broken", "warn", "allreduce_plain_broken"),
         ("no gloo", "warn", "allreduce_plain_broken"),
         ("not distributed", "warn", "allreduce_plain_broken"),
+        ("old", "warn", "allreduce_plain_broken"),
     ],
 )
 @pytest.mark.parametrize("rank", [0, 1])
@@ -120,6 +123,23 @@ def test_sockets_where_one_worker_has_no_pytorch(place, fault, verdict, code, ra
     items = exchanged(place, *workers)
     assert told([items[rank], items[1 - rank]]) == [(verdict, code), ("pass", "allreduce_plain_others")]
     assert all("plain sockets" in found_text(one.code, one.data) for one in items)
+
+
+def test_of_an_old_pytorch_it_is_said(place):
+    items = exchanged(place, fake("old"), fake("old"))
+    assert {one.data["detail"] for one in items} == {"PyTorch is too old for this check"}
+
+
+@pytest.mark.parametrize("program", [COLLECTIVE, TORCH])
+def test_modules_of_the_current_folder_are_not_imported(tmp_path, program):
+    """It is `/`, where a volume may be mounted under any name."""
+    for name in ("json", "torch", "datetime", "typing"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('of a volume')")
+    command = [sys.executable, "-c", program]
+    given = {"cwd": tmp_path, "env": fake(), "input": "", "capture_output": True, "text": True}
+    ended = subprocess.run(command, **given)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "way" in ended.stdout or "0.0-fake" in ended.stdout
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,8 @@ def is_nccl_available():
 
 class TCPStore:
     def __init__(self, host_name, port, *, world_size, is_master, timeout, wait_for_workers):
+        if FAULT == "old":
+            raise TypeError("__init__(): incompatible constructor arguments")
         assert isinstance(timeout, datetime.timedelta)
         assert (port == 0) is is_master
         assert not wait_for_workers
