@@ -40,15 +40,18 @@ def rerun_request(*, user: User, job: Job, changes: Changes = NOTHING) -> Rerun:
     return rerun_of(asked, job.key, changes, facts.pool, repeater)
 
 
-def job_rerun(*, user: User, job: Job, changes: Changes = NOTHING, promise: Promise | None = None) -> Job:
-    """The request of the job once more, but for the changes. The user sees the job.
+def job_rerun(
+    *, user: User, job: Job, changes: Changes = NOTHING, promise: Promise | None = None
+) -> tuple[Job, Rerun]:
+    """The request of the job once more, but for the changes: the new job, and what it was made by. The user
+    sees the job.
 
     RequestRefused, WouldWait and PromiseBroken as from `job_create`; what is gone by now is named.
     """
     rerun = rerun_request(user=user, job=job, changes=changes)
     origin = Origin(job.pk, OriginKind.MODIFIED if rerun.modified else OriginKind.RERUN)
     try:
-        return job_create(user=user, spec=rerun.spec, promise=promise, origin=origin)
+        return job_create(user=user, spec=rerun.spec, promise=promise, origin=origin), rerun
     except RequestRefused as refused:
         raise RequestRefused(
             in_words_of_rerun(refused.findings, job.spec_asked, rerun.spec, job.frozen)

@@ -65,7 +65,7 @@ def _body(request: Request) -> Any:
 
 def _made(user: User, job: Job, changes: Changes, spec: JobSpec) -> Job:
     try:
-        return job_rerun(user=user, job=job, changes=changes)
+        return job_rerun(user=user, job=job, changes=changes)[0]
     except RequestRefused as refused:
         raise RequestRefused(fields_of_rerun(refused.findings, spec, changes.private)) from refused
 

@@ -20,6 +20,7 @@ from jobs.forms.rerun import RerunForm, outcome_of
 from jobs.idempotency import Sent, job_create_once
 from jobs.models import Job
 from jobs.repeating import job_rerun
+from jobs.rerun import Rerun
 from jobs.services import PromiseBroken, RequestRefused, WouldWait
 from jobs.spec import JobSpec
 from jobs.texts import finding_text, following_text, promise_broken_text, would_wait_text
@@ -28,6 +29,7 @@ from teams.pages import fresh, part_or_page, signed_in, wants_part
 
 OF_THE_PAGE = ("csrfmiddlewaretoken", "promise", "tried")
 LONGEST_TOKEN = 64
+FOR_LACK_OF_RIGHTS = ("priority_lowered", "alerts_left_out")  # told after one click; the form tells of all
 
 
 @fresh
@@ -83,14 +85,22 @@ def _sent(request: HttpRequest, form: RerunForm) -> HttpResponse:
         return _page(request, form, changed=promise_broken_text(broken.judged, shown=shown), status=409)
 
 
-def _made(request: HttpRequest, sent: Sent, spec: JobSpec, make: Callable[[], Job]) -> HttpResponse:
-    job, first = job_create_once(sent, spec, make)
+def _made(
+    request: HttpRequest, sent: Sent, spec: JobSpec, make: Callable[[], tuple[Job, Rerun]]
+) -> HttpResponse:
+    made: list[Rerun] = []
+
+    def remembered() -> Job:
+        job, rerun = make()
+        made.append(rerun)
+        return job
+
+    job, first = job_create_once(sent, spec, remembered)
     if first:
         messages.success(request, _("Created."))
-        if job.origin is not None and job.priority != job.origin.priority:
-            messages.info(request, following_text("priority_lowered", {}))
-        if job.origin is not None and (fewer := len(job.origin.alerts) - len(job.alerts)) > 0:
-            messages.info(request, following_text("alerts_left_out", {"n": fewer}))
+        for change in made[-1].follows:
+            if change.code in FOR_LACK_OF_RIGHTS:
+                messages.info(request, following_text(change.code, change.data))
     else:
         messages.info(request, _("This was sent before: here is the job it created."))
     answer = HttpResponse(status=303)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from images.models import Image
 from jobs.models import IdempotencyKey, Job, PrivateValue
+from jobs.repeating import job_rerun
 from jobs.spec import EnvVar, MountSpec
 from jobs.states import Priority
 from pools.models import Pool, WorkerSpec
@@ -130,6 +132,22 @@ def test_who_may_not_use_high_priority_is_told_of_normal(client: Client, pool: P
     cloned = Page(client.get(f"/jobs/create/?from={job.key}"))
     assert cloned.fields()["priority"] == ["high"]
     assert said not in cloned.source
+
+
+def test_what_became_of_the_first_job_meanwhile_is_not_told_of_the_second(
+    client: Client, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(**asked: Any) -> Any:
+        made = job_rerun(**asked)
+        Job.objects.filter(pk=job.pk).update(priority=Priority.LOW)
+        return made
+
+    monkeypatch.setattr(sys.modules["jobs.views.rerun"], "job_rerun", meanwhile)
+    second = newest(again(client, job, "rerun"))
+    assert (second.priority, Job.objects.get(pk=job.pk).priority) == (Priority.NORMAL, Priority.LOW)
+    text = client.get(f"/jobs/{second.key}/").content.decode()
+    assert "Created." in text
+    assert "which you may not use" not in text
 
 
 def test_a_token_is_that_of_one_person_and_one_job(client: Client, job: Job, bob: User) -> None:
