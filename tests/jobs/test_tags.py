@@ -15,7 +15,20 @@ from tests.factories import make_user
 from tests.jobs.answers import made
 from tests.jobs.pages import CREATE, Page
 
-AWKWARD = ["lr=0.1,wd=0", "中，文", 'say "hi"', '"quoted"', '"', " edge ", 'a"b,c"', "plain", '","', "x y"]
+AWKWARD = [
+    "lr=0.1,wd=0",
+    "中，文",
+    'say "hi"',
+    '"quoted"',
+    '"',
+    " edge ",
+    'a"b,c"',
+    "plain",
+    '","',
+    "x y",
+    "“a,b”",
+    "“”",
+]
 
 
 @given(st.lists(st.text(min_size=1)))
@@ -35,6 +48,9 @@ def test_what_is_written_is_read_back(tags: list[str]) -> None:
         ('"a" b, c', ('"a" b', "c")),
         ('5" disk, x', ('5" disk', "x")),
         ('"", x', ("x",)),
+        ("“lr=0.1，wd=0”，sweep", ("lr=0.1，wd=0", "sweep")),
+        ("“a, b", ("“a", "b")),
+        ("“a” b, c", ("“a” b", "c")),
     ],
 )
 def test_what_a_person_types(text: str, tags: tuple[str, ...]) -> None:
