@@ -223,6 +223,7 @@ def test_stop_takes_no_fields_and_no_parameters(client, user, pool):
     assert error(client.post(f"{JOBS}{job.key}/stop/", {"force": True})) == (400, "unknown", "force")
     assert error(client.post(f"{JOBS}{job.key}/stop/?force=1")) == (400, "unknown", "force")
     assert error(client.post(f"{JOBS}{job.key}/stop/", [1])) == (400, "invalid", None)
+    assert Job.objects.get().state == State.QUEUED
 
 
 def test_of_a_call_without_fields_it_is_said_that_it_takes_none(client, user, pool):
