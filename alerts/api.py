@@ -21,7 +21,7 @@ from alerts.channels import (
     channel_delete,
     channel_test,
     may_change,
-    teams_led,
+    roles_of,
     teams_to_share,
 )
 from alerts.models import Channel, Delivery, Rule
@@ -180,7 +180,7 @@ def _rule(pk: int) -> Rule:
 def _asking(request: Request) -> dict[str, Any]:
     """What is told of a channel depends on who asks."""
     user = cast(User, request.user)
-    return {"user": user, "led": teams_led(user)}
+    return {"asking": {"user": user, "roles": roles_of(user)}}
 
 
 def _channel_answer(request: Request, pk: int) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _channel_answer(request: Request, pk: int) -> dict[str, Any]:
 def _changeable(request: Request, pk: int) -> Channel:
     user = cast(User, request.user)
     channel: Channel = get_object_or_404(Channel.objects.for_user(user).select_related("team"), pk=pk)
-    if not may_change(user=user, channel=channel):
+    if not may_change(user=user, channel=channel, roles=roles_of(user)):
         raise exceptions.PermissionDenied
     return channel
 

@@ -25,6 +25,7 @@ MOST_CHANNELS = 50  # of a person
 LONGEST_NAME = 80
 LONGEST_SECRET = 500
 LONGEST_SHOWN = 200
+FREE = ("name", "team", "language", "with_log")  # what is seen of a channel and changed at will
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +68,18 @@ class ChannelRefused(Exception):
         self.refusals = tuple(refusals)
 
 
-def may_change(*, user: User, channel: Channel) -> bool:
-    """Its owner, and of a shared one the admins of its team."""
-    return channel.owner_id == user.pk or channel.team_id in teams_led(user)
+def may_change(*, user: User, channel: Channel, roles: Mapping[int, str]) -> bool:
+    """Of a private one its owner; of a shared one the admins of its team, and its owner while a member.
+    `roles` are those of the user, by team."""
+    if channel.team_id is None:
+        return channel.owner_id == user.pk
+    role = roles.get(channel.team_id)
+    return role == Role.ADMIN or (role is not None and channel.owner_id == user.pk)
 
 
-def teams_led(user: User) -> set[int]:
-    """Ids of the teams whose admin the user is."""
-    led = Membership.objects.filter(user=user, role=Role.ADMIN)
-    return set(led.values_list("team", flat=True))
+def roles_of(user: User) -> dict[int, str]:
+    """What the user is in each of their teams, by the team's id."""
+    return dict(Membership.objects.filter(user=user).values_list("team", "role"))
 
 
 def teams_to_share(user: User) -> list[Team]:
@@ -98,23 +102,29 @@ def channel_create(*, owner: User, asked: Asked) -> Channel:
 
 def channel_change(*, channel: Channel, actor: User, asked: Asked) -> Channel:
     """ChannelRefused. The kind stays. A new address or secret gives a disabled channel another chance. Who
-    may not use it any more has it no longer among what new jobs begin with."""
+    may not use it any more has it no longer among what new jobs begin with.
+
+    Only what differs from `channel`, as the caller has read it, is written: what somebody else has changed
+    since then stays.
+    """
     _check(asked, actor, channel)
+    wanted = {name: getattr(asked, name) for name in FREE if getattr(asked, name) != getattr(channel, name)}
     with transaction.atomic():
         _lock(channel.owner_id)
-        _fill(channel, asked)
-        changed = ["name", "team", "language", "with_log", "target", "shown", "secret"]
+        now: Channel | None = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
+        if now is None:
+            raise ChannelRefused([Refusal("channel", "channel_deleted")])
+        _fill(now, replace(Asked.like(now, target=asked.target, secret=asked.secret), **wanted))
         if asked.target is not None or asked.secret is not None:
-            channel.refusals, channel.disabled_at = 0, None
-            changed += ["refusals", "disabled_at"]
-        channel.save(update_fields=changed)
-        _leave(channel)
-    return channel
+            now.refusals, now.disabled_at = 0, None
+        now.save()
+        _leave(now)
+    return now
 
 
 def channel_delete(*, channel: Channel) -> None:
     """Its rules go with it; what was on its way to it is dropped, and the record of deliveries stays."""
-    channel.delete()
+    channel.delete()  # locks the channel before it changes any delivery, as all do
 
 
 def channel_test(*, channel: Channel, actor: User) -> Delivery:

@@ -22,7 +22,7 @@ from alerts.rules import CHANNEL_DISABLED, MOST_REFUSALS, TEST, State, Subject, 
 from alerts.senders import Later, Outcome, Refused, Sent, send
 from alerts.services import NewNotice, notices_post
 from alerts.subjects import told
-from teams.models import Membership
+from teams.models import Membership, User
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ MOST_SENT, LONGEST_S = 100, 20.0  # by one task
 MOST_CLAIMS = 10  # tries to be the one who sends, where several want to
 MOST_DROPPED = 500
 LONGEST_PAUSE = timedelta(hours=1)  # whatever a receiver asks for
-OWNER_LEFT = "owner_left"
+OWNER_LEFT, SHARED_ELSEWHERE = "owner_left", "shared_elsewhere"
 
 
 class Claimed(NamedTuple):
@@ -103,22 +103,22 @@ def delivery_try(claimed: Claimed) -> None:
 
 
 def _obstacle(claimed: Claimed) -> str:
-    """Why it is not to be sent at all; empty if it is."""
+    """Why it is not to be sent at all; empty if it is. A shared channel is the team's: what is another team's
+    does not go there, also where a rule is older than the sharing."""
     channel, notice = claimed.channel, claimed.notice
     if channel.disabled_at is not None and notice.code != TEST:
         return CHANNEL_DISABLED
-    return "" if _may_know(channel, notice) else OWNER_LEFT
+    if channel.team_id is not None:
+        return "" if notice.team_id in (None, channel.team_id) else SHARED_ELSEWHERE
+    return "" if _may_know(channel.owner, notice) else OWNER_LEFT
 
 
-def _may_know(channel: Channel, notice: Notice) -> bool:
-    """What its owner asked for may be none of their business any more. A shared channel is the team's."""
-    owner, team = channel.owner, notice.team_id
-    if channel.team_id is not None and team in (None, channel.team_id):
-        return True
+def _may_know(owner: User, notice: Notice) -> bool:
+    """What the owner of a private channel asked for may be none of their business any more."""
     if not owner.is_active:
         return False
-    if team is not None:
-        return Membership.objects.filter(user=owner, team=team).exists()
+    if notice.team_id is not None:
+        return Membership.objects.filter(user=owner, team=notice.team_id).exists()
     return owner.is_staff or notice.subject == Subject.CHANNEL
 
 
@@ -149,6 +149,7 @@ def _settle(
     ended_at = None if state == State.WAITING else now
     with transaction.atomic():
         channel = Channel.objects.filter(pk=claimed.channel.pk)
+        channel.select_for_update(no_key=True).first()  # before any delivery, also where the lease is lost
         channel.filter(busy_until=lease).update(busy_until=now)
         mine = Delivery.objects.filter(pk=claimed.delivery.pk, state=State.WAITING, due_at=lease)
         if not mine.update(state=state, error=error, due_at=due_at, ended_at=ended_at):

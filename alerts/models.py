@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from alerts.querysets import ChannelQuerySet, DeliveryQuerySet, NoticeQuerySet
 from alerts.rules import Kind, State, Subject
-from teams.models import Team
+from teams.models import Team, User
 
 KIND_LABELS = {
     Kind.EMAIL: _("E-mail"),
@@ -67,6 +71,15 @@ class Channel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+@receiver(pre_delete, sender=Channel)
+def _lock(instance: Channel, **_kwargs: Any) -> None:
+    """Whoever deletes a channel, alone or with its owner or team, changes its deliveries first. Whoever sends
+    to it has it locked by then and wants one of those: so it is locked before all else, and its owner before
+    it, as where channels are changed."""
+    User.objects.select_for_update(no_key=True).filter(pk=instance.owner_id).first()
+    Channel.objects.select_for_update().filter(pk=instance.pk).first()
 
 
 class Rule(models.Model):

@@ -30,10 +30,6 @@ class ChannelQuerySet(models.QuerySet[Any]):
 
 
 class NoticeQuerySet(models.QuerySet[Any]):
-    def for_user(self, user: Any) -> NoticeQuerySet:
-        """Those in the list behind the user's bell."""
-        return self.filter(readings__user=user)
-
     def insert_new(self, notices: Iterable[Any]) -> dict[str, int]:
         """Writes those whose keys are not there, and answers the ids of these alone, by key. Of several who
         write the same key at the same time one is answered it; the others wait for that one's commit.
@@ -63,9 +59,10 @@ class DeliveryQuerySet(models.QuerySet[Any]):
         return self.filter(known | owned | tests)
 
     def of_subject(self, subject: str, subject_id: int, user: Any) -> DeliveryQuerySet:
-        """With the notices, and `hidden` where the channel is a private one of somebody else."""
+        """With the notices, and `hidden` where the channel is a private one of somebody else, or is deleted:
+        nobody knows any more whose it was."""
         teams = Membership.objects.filter(user=user).values("team")
-        mine = Q(channel=None) | Q(channel__owner=user) | Q(channel__team__in=teams)
+        mine = Q(channel__owner=user) | Q(channel__team__in=teams)
         hidden = Case(When(mine, then=Value(False)), default=Value(True))
         deliveries = self.filter(notice__subject=subject, notice__subject_id=subject_id)
         told: DeliveryQuerySet = deliveries.select_related("notice").annotate(hidden=hidden)

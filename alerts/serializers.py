@@ -9,7 +9,7 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import exceptions, serializers
 
-from alerts.channels import LONGEST_NAME, LONGEST_SECRET
+from alerts.channels import LONGEST_NAME, LONGEST_SECRET, may_change
 from alerts.models import Channel, Delivery, Rule
 from alerts.refusals import refusal_text
 from alerts.rules import MACHINE_EVENTS, POOL_EVENTS, Kind, State, Subject
@@ -80,8 +80,8 @@ class SaidSerializer(serializers.Serializer[Any]):
 
 
 class ChannelSerializer(serializers.Serializer[Channel]):
-    """Where it leads and its secret are never told; `target` is what may be seen. The context has the
-    `user` who asks, and the ids of the teams that the user has `led`."""
+    """Where it leads and its secret are never told; `target` is what may be seen. The context has, as
+    `asking`, the user who asks and the user's roles."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -102,7 +102,7 @@ class ChannelSerializer(serializers.Serializer[Channel]):
         return channel.secret is not None
 
     def get_may_change(self, channel: Channel) -> bool:
-        return channel.owner_id == self.context["user"].pk or channel.team_id in self.context["led"]
+        return may_change(channel=channel, **self.context["asking"])
 
     def get_shared(self, channel: Channel) -> bool:
         return channel.team_id is not None
@@ -112,8 +112,7 @@ class ChannelSerializer(serializers.Serializer[Channel]):
 
     @extend_schema_field(SaidSerializer(allow_null=True))
     def get_disabled_reason(self, channel: Any) -> Any:
-        refused_last = channel.refused_last if channel.disabled_at else None
-        return SaidSerializer(refused_last).data if refused_last else None
+        return SaidSerializer(channel.refused_last).data if channel.refused_last else None
 
 
 class DeliverySerializer(serializers.Serializer[Delivery]):

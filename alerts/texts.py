@@ -64,7 +64,11 @@ ERRORS = {
     ),
     "apprise_failed": _("Apprise could not deliver it, and does not tell why: check the address."),
     "channel_deleted": _("The channel was deleted."),
-    "owner_left": _("The channel's owner may not know of it any more: not there, or not of this team."),
+    "owner_left": _(
+        "The channel's owner may not see this any more: the account is off, has left the team, or is no "
+        "administrator."
+    ),
+    "shared_elsewhere": _("The channel is shared with another team."),
     "internal": _("The console failed to send it; administrators find the cause in the log of the worker."),
     "channel_disabled": _("The channel is disabled: enable it after you have mended what went wrong."),
 }

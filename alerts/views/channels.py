@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -21,11 +20,11 @@ from alerts.channels import (
     channel_delete,
     channel_test,
     may_change,
-    teams_led,
+    roles_of,
 )
 from alerts.forms import ChannelForm, sent
 from alerts.models import KIND_LABELS, Channel, Delivery
-from alerts.reading import channels_read
+from alerts.reading import channels_read, newest_deliveries
 from alerts.rules import SIGNED, TEST, Kind, State
 from alerts.senders import kinds_offered
 from alerts.texts import error_text
@@ -41,9 +40,13 @@ PAGE_SIZE = 30
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
-    channels = list(_with_last(channels_read(user), user).order_by("name", "pk"))
-    led = teams_led(user)
-    rows = [_facts(channel, user) | {"may_change": _may(channel, user, led)} for channel in channels]
+    newest = newest_deliveries(user, Channel.objects.for_user(user))
+    roles = roles_of(user)
+    rows = [
+        _facts(channel, user, newest.get(channel.pk))
+        | {"may_change": may_change(user=user, channel=channel, roles=roles)}
+        for channel in channels_read(user).order_by("name", "pk")
+    ]
     context = {"rows": rows, **_kinds()}
     return render(request, "alerts/channels.html", context)
 
@@ -60,7 +63,7 @@ def channel_page(request: HttpRequest, pk: int) -> HttpResponse:
         deliveries = deliveries.filter(pk__lt=before)
     found = list(deliveries[: PAGE_SIZE + 1])
     context = _facts(channel, user) | {
-        "may_change": may_change(user=user, channel=channel),
+        "may_change": may_change(user=user, channel=channel, roles=roles_of(user)),
         "rows": delivery_rows(found[:PAGE_SIZE]),
         "more": len(found) > PAGE_SIZE,
         "last": found[:PAGE_SIZE][-1].pk if found else None,
@@ -182,27 +185,14 @@ def _changeable(user: User, pk: int) -> Channel:
     channel: Channel = get_object_or_404(
         Channel.objects.for_user(user).select_related("team", "owner"), pk=pk
     )
-    if not may_change(user=user, channel=channel):
+    if not may_change(user=user, channel=channel, roles=roles_of(user)):
         raise PermissionDenied
     return channel
 
 
-def _may(channel: Channel, user: User, led: set[int]) -> bool:
-    return channel.owner_id == user.pk or channel.team_id in led
-
-
-def _with_last(channels: QuerySet[Channel], user: User) -> QuerySet[Channel]:
-    """With the last delivery that the user may know of, if there is one, as `latest`."""
-    mine = Delivery.objects.for_user(user)
-    last = mine.filter(channel=OuterRef("channel")).order_by("-pk").values("pk")[:1]
-    newest = mine.filter(pk=Subquery(last)).select_related("notice")
-    return channels.prefetch_related(Prefetch("deliveries", queryset=newest, to_attr="latest"))
-
-
-def _facts(channel: Any, user: User) -> dict[str, Any]:
-    """What is said of a channel wherever it is shown."""
-    refused = channel.refused_last if channel.disabled_at else None
-    latest = next(iter(getattr(channel, "latest", ())), None)
+def _facts(channel: Any, user: User, latest: Delivery | None = None) -> dict[str, Any]:
+    """What is said of a channel wherever it is shown; in the list with its `latest` delivery."""
+    refused = channel.refused_last
     return {
         "channel": channel,
         "kind_label": KIND_LABELS[Kind(channel.kind)],

@@ -18,10 +18,12 @@ from alerts.channels import (
     channel_delete,
     channel_test,
     may_change,
+    roles_of,
     shown_target,
 )
 from alerts.models import Channel, Delivery, Rule
 from alerts.rules import Kind, State
+from teams.models import User
 from teams.vault import decrypt
 from tests.factories import make_channel, make_team, make_user
 
@@ -140,6 +142,32 @@ def test_only_a_new_address_or_secret_gives_a_disabled_channel_another_chance() 
         assert (channel.refusals == 3) is disabled
 
 
+def changers(channel: Channel, *users: User) -> list[User]:
+    return [user for user in users if may_change(user=user, channel=channel, roles=roles_of(user))]
+
+
+def test_what_somebody_else_changed_meanwhile_stays() -> None:
+    alice = make_user()
+    stale = make_channel(alice)
+    new = Asked.like(stale, target="https://203.0.114.8/else", secret="new", language="en")
+    channel_change(channel=Channel.objects.get(), actor=alice, asked=new)
+    channel_change(channel=stale, actor=alice, asked=Asked.like(stale, name="renamed", with_log=False))
+    kept = Channel.objects.get()
+    assert (kept.name, kept.with_log, kept.language) == ("renamed", False, "en")
+    assert (decrypt(kept.target), kept.shown) == ("https://203.0.114.8/else", "https://203.0.114.8")
+    assert decrypt(kept.secret) == "new"
+
+
+def test_deleted_meanwhile_it_is_changed_no_more() -> None:
+    alice = make_user()
+    channel = make_channel(alice)
+    Channel.objects.get().delete()
+    renamed = Asked.like(channel, name="renamed")
+    refused = refusals(channel_change, channel=channel, actor=alice, asked=renamed)
+    assert refused == [("channel", "channel_deleted")]
+    assert not Channel.objects.exists()
+
+
 def test_who_may_use_and_who_may_change() -> None:
     team = make_team()
     alice, mate, boss, stranger = make_user(team), make_user(team), make_user(team, admin=True), make_user()
@@ -149,9 +177,11 @@ def test_who_may_use_and_who_may_change() -> None:
     assert usable == {
         alice: {private, shared}, mate: {shared}, boss: {shared}, stranger: set(), elsewhere: set()
     }  # fmt: skip
-    changers = [u for u in usable if may_change(user=u, channel=shared)]
-    assert changers == [alice, boss]
-    assert [u for u in usable if may_change(user=u, channel=private)] == [alice]
+    assert changers(shared, *usable) == [alice, boss]
+    assert changers(private, *usable) == [alice]
+    alice.memberships.all().delete()
+    assert changers(shared, *usable) == [boss]
+    assert changers(private, *usable) == [alice]
 
 
 def test_it_is_shared_with_a_team_of_ones_own() -> None:

@@ -172,6 +172,15 @@ def test_who_has_left_the_team_hears_nothing_more(receivers, owner_of, shared, a
     assert bool(receivers.sent) == arrives
 
 
+def test_what_is_another_teams_does_not_go_where_a_channel_was_shared_since(receivers):
+    ours, theirs = make_team(), make_team()
+    channel = make_channel(make_user(ours, theirs), team=theirs)
+    (of_ours,), (of_theirs,) = post(channel, team=ours.pk), post(channel, team=theirs.pk)
+    delivering.deliveries_send()
+    assert (state(of_ours), state(of_theirs)) == (("dropped", 1, "shared_elsewhere"), ("sent", 1, None))
+    assert len(receivers.of(channel)) == 1
+
+
 @pytest.mark.parametrize(
     ("staff", "active", "shared", "subject", "arrives"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from alerts.models import Delivery
+from alerts.models import Channel, Delivery
 from alerts.rules import State, Subject
 from jobs.models import Job
 from teams.models import User
@@ -101,6 +101,19 @@ def test_of_somebodys_private_channel_team_mates_learn_only_the_kind(alice: User
     assert rows[shared.pk]["error"]["code"] == "status"
     own = api(alice).get(rest).json()["results"]
     assert [row["channel_name"] for row in own] == ["for-all", "alice-private"]
+
+
+def test_of_a_deleted_channel_nobody_is_told_more_than_the_kind(alice: User, job: Job, api: Any) -> None:
+    deliver_of(job, alice, name="alice-private")
+    Channel.objects.get().delete()
+    for user in (alice, make_user(job.team)):
+        page = signed_in(user).get(address(job)).content.decode()
+        assert "a deleted channel" in page
+        assert "alice-private" not in page
+        assert "HTTP status 404" not in page
+        (row,) = api(user).get(f"/api/v1/jobs/{job.key}/deliveries/").json()["results"]
+        assert (row["channel"], row["channel_name"], row["error"]) == (None, "", None)
+        assert (row["kind"], row["state"]) == ("webhook", "refused")
 
 
 def test_strangers_find_nothing(alice: User, job: Job, api: Any) -> None:
