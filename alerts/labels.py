@@ -18,9 +18,9 @@ EVENT_LABELS: dict[str, Promise] = {
     "hang": pgettext_lazy("event", "Hung"),
     "env_check_failed": pgettext_lazy("event", "Environment check failed"),
     "node_fault": pgettext_lazy("event", "Node failed or drained"),
-    "queued_too_long": pgettext_lazy("event", "Waits too long in the queue"),
-    "deploying_too_long": pgettext_lazy("event", "Deploys too long"),
-    "running_too_long": pgettext_lazy("event", "Runs too long"),
+    "queued_too_long": pgettext_lazy("event", "Waits longer than"),
+    "deploying_too_long": pgettext_lazy("event", "Deploys longer than"),
+    "running_too_long": pgettext_lazy("event", "Runs longer than"),
     "node_down": pgettext_lazy("event", "Node down"),
     "node_drained": pgettext_lazy("event", "Node drained"),
     "prepaid_ending": pgettext_lazy("event", "Prepaid period ends soon"),
@@ -31,7 +31,17 @@ EVENT_LABELS: dict[str, Promise] = {
     CHANNEL_DISABLED: pgettext_lazy("event", "Channel disabled"),
 }
 
+WITH_MINUTES: dict[str, Promise] = {
+    "queued_too_long": pgettext_lazy("event", "Waits longer than %(n)s min"),
+    "deploying_too_long": pgettext_lazy("event", "Deploys longer than %(n)s min"),
+    "running_too_long": pgettext_lazy("event", "Runs longer than %(n)s min"),
+    "queue_stuck": pgettext_lazy("event", "Queue stuck for more than %(n)s min"),
+    "engine_late": pgettext_lazy("event", "Engine late for more than %(n)s min"),
+}
 
-def event_label(code: str) -> str:
-    """The code itself where it is of a newer console."""
+
+def event_label(code: str, minutes: int | None = None) -> str:
+    """With its limit where there is one; the code itself where it is of a newer console."""
+    if minutes is not None and code in WITH_MINUTES:
+        return str(WITH_MINUTES[code]) % {"n": minutes}
     return str(EVENT_LABELS.get(code, code))

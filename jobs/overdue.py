@@ -7,7 +7,8 @@ No move of a job does anything for it, and a limit that is hours away costs noth
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,13 +19,16 @@ from django.utils import timezone
 from alerts.models import Rule
 from alerts.rules import TIMED_JOB_EVENTS, Subject
 from alerts.services import NewNotice, notices_post
+from jobs.findings import Reason
 from jobs.models import Attempt, Job
 from jobs.outbox import job_data, still_members
 from jobs.reading import waiting_since
+from jobs.reasons import waits_read
 from jobs.states import State
 from pools.bulk import among, bulk_update
 
 MOST_LOOKED_AT = 500  # rules in one transaction
+Waits = Mapping[int, tuple[int, Reason | None]]
 Stay = tuple[int | None, str, int | None]  # job, event and minutes
 STATES = {
     "queued_too_long": State.QUEUED,
@@ -101,7 +105,18 @@ def _tell(overdue: Iterable[Rule], jobs: dict[int, Any]) -> None:
     for rule in Rule.objects.filter(subject=Subject.JOB, subject_id__in=of_jobs).order_by("pk"):
         asked[rule.subject_id, _timed(rule), rule.minutes].append(rule.channel_id)
     members = still_members(jobs[job or 0] for job in of_jobs)
-    notices_post([_notice(jobs[stay[0] or 0], stay, asked[stay], members) for stay in stays])
+    waits = waits_read([jobs[job or 0] for job in of_jobs if jobs[job or 0].state == State.QUEUED])
+    notices = [_notice(jobs[stay[0] or 0], stay, asked[stay], members) for stay in stays]
+    notices_post([_with_wait(notice, waits) for notice in notices])
+
+
+def _with_wait(notice: NewNotice, waits: Waits) -> NewNotice:
+    """Of a job that waits: its place, and why it waits."""
+    if notice.subject_id not in waits:
+        return notice
+    place, reason = waits[notice.subject_id]
+    wait = {"place": place, "reason": reason.as_json() if reason else None}
+    return replace(notice, data={**notice.data, **wait})
 
 
 def _notice(job: Any, stay: Stay, channels: list[int], members: set[tuple[int, int]]) -> NewNotice:

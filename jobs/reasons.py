@@ -26,6 +26,23 @@ def job_waiting(job: Job) -> tuple[QueuePlace, Reason | None]:
     return _place(job, waiting_read(job.pool_id)), reasons_read([job])[job.pk]
 
 
+def waits_read(jobs: Sequence[Job]) -> dict[int, tuple[int, Reason | None]]:
+    """The same for several waiting jobs, by id, of the place only its number."""
+    if not jobs:
+        return {}
+    reasons, waiting = reasons_read(jobs), waiting_by_pool({job.pool_id for job in jobs})
+    same = {name: OuterRef(name) for name in ("pool", "priority")}
+    before = Job.objects.filter(**same, state=State.QUEUED, pk__lt=OuterRef("pk")).order_by()
+    count = Subquery(before.values("pool").annotate(n=Count("pk")).values("n"))
+    rows = Job.objects.filter(pk__in=[job.pk for job in jobs]).annotate(before=Coalesce(count, 0))
+    older = dict(rows.values_list("pk", "before"))
+    return {job.pk: (1 + older[job.pk] + _higher(job, waiting[job.pool_id]), reasons[job.pk]) for job in jobs}
+
+
+def _higher(job: Job, waiting: Sequence[WaitingFacts]) -> int:
+    return sum(w.jobs for w in waiting if w.priority < job.priority)
+
+
 def reasons_read(jobs: Sequence[Job]) -> dict[int, Reason | None]:
     """By job id, for waiting jobs; None where the next cycle of the queue starts the job."""
     if not jobs:

@@ -16,6 +16,8 @@ from alerts.message import Told
 from alerts.models import Notice
 from alerts.moments import moment_text
 
+MOST_NAMED = 3  # in the line behind the bell; the facts name more
+
 
 def pool_told(notice: Notice) -> Told:
     """What a notice of a pool says."""
@@ -26,7 +28,7 @@ def pool_told(notice: Notice) -> Told:
     facts.append((_("Time"), moment_text(notice.at)))
     title = pgettext("title of a notice", "%(event)s: %(name)s")
     return Told(
-        title=title % {"event": event_label(notice.code), "name": data["pool"]},
+        title=title % {"event": event_label(notice.code, data.get("minutes")), "name": data["pool"]},
         text=_sentence(notice.code, data),
         facts=tuple(facts),
         path=reverse("pool", args=[notice.subject_id]),
@@ -35,27 +37,22 @@ def pool_told(notice: Notice) -> Told:
     )
 
 
-def nodes_text(data: Mapping[str, Any]) -> str:
-    """The first of the names, and how many more there are."""
-    names, more = ", ".join(data["nodes"]), data["count"] - len(data["nodes"])
+def nodes_text(data: Mapping[str, Any], most: int | None = None) -> str:
+    """The first of the names, at most so many, and how many more there are."""
+    shown = data["nodes"][:most]
+    names, more = ", ".join(shown), data["count"] - len(shown)
     return _("%(names)s and %(n)s more") % {"names": names, "n": more} if more else names
 
 
 def _sentence(code: str, data: Mapping[str, Any]) -> str:
     if code == "queue_stuck":
-        return ngettext(
-            "A job waits that could start, and nothing has started for more than %(n)s minute.",
-            "A job waits that could start, and nothing has started for more than %(n)s minutes.",
-            data["minutes"],
-        ) % {"n": data["minutes"]}
-    n = {"n": data["count"]}
-    if code == "node_down":
-        return ngettext("%(n)s node is down.", "%(n)s nodes are down.", data["count"]) % n
-    if code == "node_drained":
-        return ngettext("%(n)s node is being drained.", "%(n)s nodes are being drained.", data["count"]) % n
+        return _("A job waits that could start, and nothing starts.")
+    names = nodes_text(data, MOST_NAMED)
+    if code in ("node_down", "node_drained"):
+        return names
     until = formats.date_format(date.fromisoformat(data["until"]), "Y-m-d")
     return ngettext(
-        "The prepaid period of %(n)s node ends on %(date)s.",
-        "The prepaid period of %(n)s nodes ends on %(date)s.",
+        "The prepaid period of %(n)s node ends on %(date)s: %(names)s.",
+        "The prepaid period of %(n)s nodes ends on %(date)s: %(names)s.",
         data["count"],
-    ) % {"n": data["count"], "date": until}
+    ) % {"n": data["count"], "date": until, "names": names}

@@ -64,4 +64,9 @@ def machine_told(notice: Notice) -> Told:
             "free": size_text(data["free"]),
         }
         facts.insert(0, (_("Folders"), ", ".join(data["folders"])))
-    return Told(title=event_label(notice.code), text=text, facts=tuple(facts), path=reverse("admin:index"))
+    return Told(
+        title=event_label(notice.code, data.get("minutes")),
+        text=text,
+        facts=tuple(facts),
+        path=reverse("admin:index"),
+    )

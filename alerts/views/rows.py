@@ -35,11 +35,12 @@ def delivery_rows(deliveries: Iterable[Delivery]) -> list[Row]:
 
 def _row(delivery: Delivery) -> Row:
     hidden = getattr(delivery, "hidden", False)
+    minutes = delivery.notice.data.get("minutes")
     error = None if hidden else delivery.error
     said = told(delivery.notice)
     return Row(
         delivery=delivery,
-        events=" · ".join(map(event_label, delivery.notice.codes)),
+        events=" · ".join(event_label(code, minutes) for code in delivery.notice.codes),
         title=said.title,
         path=said.path,
         error=error_text(error["code"], error["data"]) if error else "",

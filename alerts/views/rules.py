@@ -11,13 +11,12 @@ from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from alerts.forms import RuleForm, sent
 from alerts.labels import event_label
 from alerts.models import Channel, Rule
-from alerts.rules import TIMED_EVENTS, Subject
+from alerts.rules import Subject
 from alerts.standing import OF_ADMINS, RuleRefused, rule_save
 from alerts.subjects import named
 from teams.models import User
@@ -105,13 +104,6 @@ def _mine(user: User) -> QuerySet[Rule]:
 def _row(rule: Rule, pools: dict[int, str]) -> dict[str, Any]:
     return {
         "rule": rule,
-        "events": [_event(code, rule.minutes) for code in rule.events],
+        "events": [event_label(code, rule.minutes) for code in rule.events],
         "where": pools.get(rule.subject_id, f"#{rule.subject_id}") if rule.subject_id else "",
     }
-
-
-def _event(code: str, minutes: int | None) -> str:
-    if code not in TIMED_EVENTS or minutes is None:
-        return event_label(code)
-    n = {"event": event_label(code), "n": minutes}
-    return ngettext("%(event)s (%(n)s minute)", "%(event)s (%(n)s minutes)", minutes) % n

@@ -10,7 +10,6 @@ from typing import Any
 from django.utils.datastructures import MultiValueDict
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from alerts.labels import event_label
 from alerts.rules import JOB_EVENTS, LEAST_MINUTES, MOST_MINUTES, TIMED_JOB_EVENTS
@@ -25,11 +24,6 @@ COLUMNS = ("alert_channel", "alert_timed", "alert_minutes")
 NAMES = (*COLUMNS, EVENT)
 MOST_ROWS = 10 * MOST_ALERTS  # more are read no further; the rules refuse them long before
 MOST_DIGITS = 9
-TIMED_LABELS = {
-    "queued_too_long": gettext_lazy("Waits longer than"),
-    "deploying_too_long": gettext_lazy("Deploys longer than"),
-    "running_too_long": gettext_lazy("Runs longer than"),
-}
 
 
 @dataclass(slots=True)
@@ -67,7 +61,7 @@ class AlertRow:
 
     @property
     def limits(self) -> list[tuple[str, str, bool]]:
-        return [(code, str(TIMED_LABELS[code]), code == self.timed) for code in TIMED_JOB_EVENTS]
+        return [(code, event_label(code), code == self.timed) for code in TIMED_JOB_EVENTS]
 
     @property
     def errors(self) -> list[str]:
@@ -88,14 +82,14 @@ class AlertRow:
         channel, minutes = plain_id(self.channel), _minutes(self.minutes)
         events = (*self.events, self.timed) if self.timed else self.events
         if not events:
-            self.refuse("events", _("Choose at least one event, or remove the row."))
+            self.refuse("events", _("Choose at least one event, or remove the rule."))
         if self.timed and not self.minutes:
             self.refuse("minutes", _("Say after how many minutes."))
         elif self.timed and minutes is None:
             said = {"least": LEAST_MINUTES, "most": MOST_MINUTES, "unit": "minutes"}
             self.refuse("minutes", finding_text("out_of_range", said))
         if channel is None:
-            self.refuse("channel", _("Choose a channel, or remove the row."))
+            self.refuse("channel", _("Choose a channel, or remove the rule."))
         if self.wrong or channel is None:
             return None
         return AlertAsked(events, channel, minutes if self.timed else None)

@@ -6,24 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext
+from django.utils.translation import ngettext, pgettext
 
 from alerts.labels import event_label
-from alerts.rules import TIMED_JOB_EVENTS
-
-LIMITS = {
-    "queued_too_long": gettext_lazy("Waits longer than %(n)s min"),
-    "deploying_too_long": gettext_lazy("Deploys longer than %(n)s min"),
-    "running_too_long": gettext_lazy("Runs longer than %(n)s min"),
-}
 
 
 def alert_text(events: Sequence[str], minutes: int | None, channel: str) -> str:
     """What is told, and where; `channel` is its name."""
-    named = (
-        str(LIMITS[code]) % {"n": minutes} if code in TIMED_JOB_EVENTS and minutes else event_label(code)
-        for code in events
-    )
+    named = (event_label(code, minutes) for code in events)
     return f"{pgettext('between entries', ', ').join(named)} → {channel}"
 
 

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.urls import reverse
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import gettext_lazy, pgettext
 
 from alerts.labels import event_label
 from alerts.message import Told
 from alerts.models import Notice
 from alerts.moments import moment_text
-from jobs.states import State
-from jobs.texts.states import event_text, state_label
+from jobs.states import TERMINAL, State
+from jobs.texts.filling import filled
+from jobs.texts.reasons import reason_text
+from jobs.texts.states import end_text, event_sentence, event_text, state_label
 
 
 def job_told(notice: Notice) -> Told:
@@ -22,7 +25,7 @@ def job_told(notice: Notice) -> Told:
     data = notice.data
     title = pgettext("title of a notice", "%(event)s: %(name)s")
     return Told(
-        title=title % {"event": event_label(notice.code), "name": data["name"]},
+        title=title % {"event": event_label(notice.code, data.get("minutes")), "name": data["name"]},
         text=_sentence(notice.code, data),
         facts=tuple(_facts(notice, data)),
         path=reverse("job", args=[data["key"]]),
@@ -31,33 +34,32 @@ def job_told(notice: Notice) -> Told:
     )
 
 
+SAID = {
+    "hang_suspected": gettext_lazy("No output for %(seconds)s s; the job goes on."),
+    "hang": gettext_lazy("No output for %(seconds)s s; %(does)s."),
+    "hang_idle": gettext_lazy("No output for %(seconds)s s, and idle for %(idle)s s; %(does)s."),
+    "env_check_failed": gettext_lazy("On node %(node)s (Worker %(rank)s), at %(item)s: %(what)s"),
+}
+
+
 def _sentence(code: str, data: Mapping[str, Any]) -> str:
-    if "event" in data:
-        return event_text(code, data["event"])
-    return _limit_text(code, data["minutes"])
+    """What the title does not say already: empty where that is all."""
+    event = data.get("event")
+    if event is None:
+        return _waiting_text(data) if code == "queued_too_long" else ""
+    if code in TERMINAL:
+        return end_text(event)
+    sentence, told = event_sentence(code, event)
+    return filled(SAID, sentence, told) if sentence in SAID else capfirst(event_text(code, event))
 
 
-def _limit_text(code: str, minutes: int) -> str:
-    n = {"n": minutes}
-    if code == "queued_too_long":
-        text = ngettext(
-            "It has been waiting for more than %(n)s minute.",
-            "It has been waiting for more than %(n)s minutes.",
-            minutes,
-        )
-    elif code == "deploying_too_long":
-        text = ngettext(
-            "It has been deploying for more than %(n)s minute.",
-            "It has been deploying for more than %(n)s minutes.",
-            minutes,
-        )
-    else:
-        text = ngettext(
-            "It has been running for more than %(n)s minute.",
-            "It has been running for more than %(n)s minutes.",
-            minutes,
-        )
-    return text % n
+def _waiting_text(data: Mapping[str, Any]) -> str:
+    """Place and reason, as they were when the limit had passed."""
+    if "place" not in data:
+        return ""
+    place = _("Place %(n)s in the queue.") % {"n": data["place"]}
+    reason = data["reason"]
+    return f"{place} {reason_text(reason['code'], reason['data'])}" if reason else place
 
 
 def _facts(notice: Notice, data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

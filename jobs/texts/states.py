@@ -104,17 +104,28 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
     reason = data.get("reason")
     if code == "stopped" and reason and reason["code"] == "stopped_by_user":
         return _stopped_text(reason["data"])
-    text = filled(EVENTS, *_event_sentence(code, data))
+    text = filled(EVENTS, *event_sentence(code, data))
     if reason and code != "node_fault":
         text = _with_reason(text, reason_text(reason["code"], reason["data"]))
-    if restarts := data.get("restarts_used_up"):
-        text = f"{text} {restarts_used_up_text(restarts)}"
-    if faults := data.get("platform_restarts_used_up"):
-        text = f"{text} {platform_restarts_used_up_text(faults)}"
-    return text
+    return " ".join([text, *_used_up(data)])
 
 
-def _event_sentence(code: str, data: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def end_text(data: Mapping[str, Any]) -> str:
+    """Why a job ended, without what it became; empty where there is no reason."""
+    reason = data.get("reason")
+    why = [reason_text(reason["code"], reason["data"])] if reason else []
+    return " ".join([*why, *_used_up(data)])
+
+
+def _used_up(data: Mapping[str, Any]) -> list[str]:
+    used_up = {
+        restarts_used_up_text: data.get("restarts_used_up"),
+        platform_restarts_used_up_text: data.get("platform_restarts_used_up"),
+    }
+    return [sentence(times) for sentence, times in used_up.items() if times]
+
+
+def event_sentence(code: str, data: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """Which of the sentences is meant, and what goes into it."""
     if code == "hang":
         return "hang_idle" if "idle" in data else code, {**data, "does": HANG_DOES[data["action"]]}

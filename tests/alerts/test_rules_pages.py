@@ -63,7 +63,7 @@ def test_a_rule_is_made_changed_and_deleted(client: Client, alice: User) -> None
     assert rules() == [("person", alice.pk, ["failed", "hang", "queued_too_long"], 45)]
     rule = Rule.objects.get()
     assert rule.look_at is None
-    assert listed(client) == ["Failed, Hung, Waits too long in the queue (45 minutes) → phone"]
+    assert listed(client) == ["Failed, Hung, Waits longer than 45 min → phone"]
     form = Page(client.get(f"/alerts/rules/{rule.pk}/"))
     assert form.fields()["events"] == ["failed", "hang"]
     assert form.fields()["timed"] == ["queued_too_long"]
@@ -159,7 +159,7 @@ def test_admins_watch_pools_and_the_machine(client: Client) -> None:
         ("machine", None, ["disk_nearly_full"], None),
     ]
     assert listed(client) == [
-        "A800: Node down, Queue stuck (20 minutes) → ops",
+        "A800: Node down, Queue stuck for more than 20 min → ops",
         "all pools: Prepaid period ends soon → ops",
         "Disk nearly full → ops",
     ]

@@ -6,6 +6,7 @@ import pytest
 
 from alerts.models import Notice, Reading, Rule
 from alerts.rules import Subject
+from alerts.subjects import told as told_words
 from jobs.findings import Reason
 from jobs.lifecycle import move, restart
 from jobs.models import Job
@@ -13,6 +14,7 @@ from jobs.overdue import rules_look
 from jobs.scheduling import queue_cycle
 from jobs.states import State
 from jobs.tasks import notices_tick
+from pools.models import Pool
 from tests.alerts.made import make_channel, make_rule
 from tests.factories import make_job, make_pool, make_team, make_user
 
@@ -78,7 +80,19 @@ def test_a_wait_over_the_limit_is_told_once_in_five_looks(clock, job):
     assert rule.channel.deliveries.count() == 1
     notice = Notice.objects.get()
     assert notice.data["minutes"] == 30
+    said = told_words(notice)
+    assert said.title == f"Waits longer than 30 min: {job.name}"
+    assert said.text == "Place 1 in the queue."  # and no reason: the next look at the queue starts it
     assert Reading.objects.get().user == job.creator
+
+
+def test_it_is_told_why_the_job_waits(clock, user, job, pool):
+    Pool.objects.update(paused=True)
+    younger = make_job(user, pool)
+    watch(younger, "queued_too_long", 30)
+    clock.goes(30)
+    rules_look()
+    assert told_words(Notice.objects.get()).text == "Place 2 in the queue. The resource pool is paused."
 
 
 def test_it_is_told_in_the_minute_when_the_limit_has_passed(clock, job):
@@ -144,5 +158,6 @@ def test_one_look_takes_few_statements(clock, user, pool, django_assert_max_num_
     clock.goes(6)
     with django_assert_max_num_queries(25):
         assert rules_look() == 20
-    assert Notice.objects.count() == 20
+    notices = Notice.objects.order_by("subject_id")
+    assert [notice.data["place"] for notice in notices] == list(range(1, 21))
     assert rules_look() == 0

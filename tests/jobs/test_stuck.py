@@ -52,7 +52,7 @@ def test_it_is_told_once_when_the_limit_has_passed(clock, user, pool, channel): 
     first, second = Notice.objects.order_by("pk")
     assert (first.deliveries.count(), second.deliveries.get().channel) == (2, later)
     text = told(first).text
-    assert text == "A job waits that could start, and nothing has started for more than 10 minutes."
+    assert text == "A job waits that could start, and nothing starts."
 
 
 def test_a_queue_that_moves_is_not_stuck(clock, user, pool, channel):  # noqa: F811

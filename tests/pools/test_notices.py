@@ -39,13 +39,13 @@ def end(pool, n, days):
 
 
 @pytest.mark.parametrize(
-    ("state", "code", "text"),
+    ("state", "code", "title"),
     [
-        (NodeState.DOWN, "node_down", "2 nodes are down."),
-        (NodeState.DRAINED, "node_drained", "2 nodes are being drained."),
+        (NodeState.DOWN, "node_down", "Node down: a pool"),
+        (NodeState.DRAINED, "node_drained", "Node drained: a pool"),
     ],
 )
-def test_nodes_that_go_out_of_service_together_are_one_notice(admin, pool, state, code, text):
+def test_nodes_that_go_out_of_service_together_are_one_notice(admin, pool, state, code, title):
     make_user()
     make_user(is_staff=True, is_active=False)
     channel = make_channel(admin)
@@ -59,8 +59,7 @@ def test_nodes_that_go_out_of_service_together_are_one_notice(admin, pool, state
     assert list(Reading.objects.values_list("user", flat=True)) == [admin.pk]
     assert channel.deliveries.get().notice == notice
     said = told(notice)
-    assert said.text == text
-    assert said.title.endswith(": a pool")
+    assert (said.title, said.text) == (title, ", ".join(two))
     assert dict(said.facts)["Nodes"] == ", ".join(two)
     assert (said.path, said.name, said.id) == (f"/pools/{pool.pk}/", "a pool", str(pool.pk))
 
@@ -98,7 +97,8 @@ def test_sixty_four_nodes_with_one_end_are_one_notice(admin, pool):
     assert end(pool, 64, 30) == 64
     assert [endings_tell(today=TODAY + timedelta(days=n)) for n in (-1, 0, 0, 5, 30)] == [0, 1, 0, 0, 0]
     notice = Notice.objects.get()
-    assert told(notice).text == "The prepaid period of 64 nodes ends on 2026-03-31."
+    named = f"{', '.join(names(pool, 3))} and 61 more"
+    assert told(notice).text == f"The prepaid period of 64 nodes ends on 2026-03-31: {named}."
 
 
 def test_nodes_that_join_later_are_told_of_once(admin, pool):

@@ -122,7 +122,7 @@ def test_a_failure_with_its_facts_and_lines(job):
     write_log(job, 1, b"epoch 1\nusing hunter2-hunter2\nTraceback\n")
     said = told(notice, log=True)
     assert said.title == "Failed: 训练 <b>"
-    assert said.text == "failed: Worker 1 failed first, with exit code 3."
+    assert said.text == "Worker 1 failed first, with exit code 3."
     assert dict(said.facts) == {
         "Job name": "训练 <b>",
         "State": "failed",
@@ -209,5 +209,7 @@ def test_every_event_has_its_words(job, chinese, code, language):
     )
     with translation.override(language):
         said = told(notice)
-    assert said.text
+    assert said.title
+    # Of an end the reason, of a time limit why it waits: here there is neither.
+    assert bool(said.text) != (timed or code in ("succeeded", "failed", "stopped"))
     assert "_" not in said.title + said.text  # as codes have, and what was not filled in
