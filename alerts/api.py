@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, permissions, status
 from rest_framework.request import Request
@@ -26,6 +27,7 @@ from alerts.channels import (
 )
 from alerts.models import Channel, Delivery, Rule
 from alerts.reading import channels_read
+from alerts.repeating import delivery_repeat
 from alerts.rules import Kind, Subject
 from alerts.serializers import (
     ChannelChangeSerializer,
@@ -124,6 +126,29 @@ class ChannelDeliveries(ListView):
         channel = get_object_or_404(Channel.objects.for_user(user), pk=self.kwargs["pk"])
         found: QuerySet[Delivery] = channel.deliveries.for_user(user).select_related("notice")
         return found
+
+
+class CannotSendAgain(exceptions.APIException):
+    status_code = status.HTTP_409_CONFLICT
+    default_detail = _("This notice cannot be sent again: look at its state and the channel's.")
+    default_code = "not_repeatable"
+
+
+class DeliveryAgain(ApiView):
+    """Makes a delivery due again that did not arrive and ended within the last day; 409 for any other, and
+    while the channel is disabled."""
+
+    serializer_class = NothingSerializer
+
+    @extend_schema(request=None, responses={202: DeliverySerializer})
+    def post(self, request: Request, pk: int, delivery: int) -> Response:
+        NothingSerializer(data=request.data).is_valid(raise_exception=True)
+        channel = _changeable(request, pk)
+        mine: QuerySet[Delivery] = channel.deliveries.for_user(request.user)
+        mine = mine.select_related("notice", "channel")
+        if not delivery_repeat(delivery=get_object_or_404(mine, pk=delivery)):
+            raise CannotSendAgain
+        return Response(DeliverySerializer(mine.get(pk=delivery)).data, status=status.HTTP_202_ACCEPTED)
 
 
 class RuleList(ListView):

@@ -154,10 +154,11 @@ def _settle(
         mine = Delivery.objects.filter(pk=claimed.delivery.pk, state=State.WAITING, due_at=lease)
         if not mine.update(state=state, error=error, due_at=due_at, ended_at=ended_at):
             return
-        if state == State.SENT:
+        if claimed.notice.code == TEST:  # whoever tries something out neither disables nor excuses it
+            if state == State.SENT:
+                channel.exclude(disabled_at=None).update(disabled_at=None, refusals=0)
+        elif state == State.SENT:
             channel.exclude(refusals=0).update(refusals=0)
-            if claimed.notice.code == TEST:
-                channel.update(disabled_at=None)
         elif state == State.REFUSED:
             _refused(claimed, error or {}, now)
 
@@ -169,14 +170,14 @@ def _refused(claimed: Claimed, error: dict[str, Any], now: datetime) -> None:
     channel.update(refusals=F("refusals") + 1)
     if not channel.filter(disabled_at=None, refusals__gte=MOST_REFUSALS).update(disabled_at=now):
         return
-    _drop(Q(channel=pk), CHANNEL_DISABLED)
+    unsent = MOST_REFUSALS + _drop(Q(channel=pk), CHANNEL_DISABLED)
     notice = NewNotice(
         key=f"channel:{pk}:disabled:{now.isoformat()}",
         codes=(CHANNEL_DISABLED,),
         subject=Subject.CHANNEL,
         subject_id=pk,
         at=now,
-        data={"name": claimed.channel.name, "kind": claimed.channel.kind, "error": error},
+        data={"name": claimed.channel.name, "kind": claimed.channel.kind, "error": error, "unsent": unsent},
         readers=(claimed.channel.owner_id,),
     )
     notices_post([notice])
@@ -189,7 +190,8 @@ def _drop_lost() -> None:
         _drop(Q(pk__in=found), "channel_deleted")
 
 
-def _drop(which: Q, code: str) -> None:
+def _drop(which: Q, code: str) -> int:
+    """How many were."""
     error = {"code": code, "data": {}}
     waiting = Delivery.objects.filter(which, state=State.WAITING)
-    waiting.update(state=State.DROPPED, due_at=None, ended_at=timezone.now(), error=error)
+    return waiting.update(state=State.DROPPED, due_at=None, ended_at=timezone.now(), error=error)

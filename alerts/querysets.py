@@ -65,5 +65,5 @@ class DeliveryQuerySet(models.QuerySet[Any]):
         mine = Q(channel__owner=user) | Q(channel__team__in=teams)
         hidden = Case(When(mine, then=Value(False)), default=Value(True))
         deliveries = self.filter(notice__subject=subject, notice__subject_id=subject_id)
-        told: DeliveryQuerySet = deliveries.select_related("notice").annotate(hidden=hidden)
+        told: DeliveryQuerySet = deliveries.select_related("notice", "channel").annotate(hidden=hidden)
         return told

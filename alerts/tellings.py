@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import ngettext, pgettext
 
 from alerts.labels import event_label
 from alerts.message import Told
@@ -24,6 +24,8 @@ def channel_telling(notice: Notice, log: bool) -> Told:
         facts.append((pgettext("who did it", "By"), data["actor"]))
     else:
         text = _("The receiver refused several notices, one after the other; nothing is sent to it any more.")
+        if "unsent" in data:
+            facts.append((_("Not sent"), _notices(data["unsent"])))
         facts.append((_("Reason"), error_text(data["error"]["code"], data["error"]["data"])))
     return Told(
         title=title % {"event": event_label(notice.code), "name": data["name"]},
@@ -33,6 +35,10 @@ def channel_telling(notice: Notice, log: bool) -> Told:
         name=data["name"],
         id=str(notice.subject_id),
     )
+
+
+def _notices(n: int) -> str:
+    return ngettext("%(n)s notice", "%(n)s notices", n) % {"n": n}
 
 
 telling_set(Subject.CHANNEL, channel_telling)

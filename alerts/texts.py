@@ -70,6 +70,7 @@ ERRORS = {
     ),
     "shared_elsewhere": _("The channel is shared with another team."),
     "internal": _("The console failed to send it; administrators find the cause in the log of the worker."),
+    "channel_was_disabled": _("The channel was disabled at that time."),
     "channel_disabled": _("The channel is disabled: enable it after you have mended what went wrong."),
 }
 

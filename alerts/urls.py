@@ -17,6 +17,13 @@ urlpatterns = [
     path("alerts/channels/<int:pk>/delete/", channels.delete, name="channel-delete"),
     path("alerts/channels/<int:pk>/test/", channels.test, name="channel-test"),
     path("alerts/channels/<int:pk>/test/<int:delivery>/", channels.tested, name="channel-tested"),
+    path("alerts/channels/<int:pk>/enable/", channels.enable, name="channel-enable"),
+    path("alerts/channels/<int:pk>/deliveries/", channels.deliveries, name="channel-deliveries"),
+    path(
+        "alerts/channels/<int:pk>/deliveries/<int:delivery>/again/",
+        channels.send_again,
+        name="channel-send-again",
+    ),
     path("alerts/rules/", rules.page, name="rules"),
     path("alerts/rules/new/<slug:subject>/", rules.new, name="rule-new"),
     path("alerts/rules/<int:pk>/", rules.edit, name="rule"),

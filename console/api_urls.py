@@ -64,6 +64,11 @@ urlpatterns = [
         alerts.ChannelDeliveries.as_view(),
         name="api-alert-channel-deliveries",
     ),
+    path(
+        "alert-channels/<int:pk>/deliveries/<int:delivery>/send-again/",
+        alerts.DeliveryAgain.as_view(),
+        name="api-alert-delivery-again",
+    ),
     path("alert-rules/", alerts.RuleList.as_view(), name="api-alert-rules"),
     path("alert-rules/<int:pk>/", alerts.RuleDetail.as_view(), name="api-alert-rule"),
     path("path-check/", path_check.PathCheckStart.as_view(), name="api-path-check-start"),

@@ -25,14 +25,16 @@ from alerts.channels import (
 from alerts.forms import ChannelForm, sent
 from alerts.models import KIND_LABELS, Channel, Delivery
 from alerts.reading import channels_read, newest_deliveries
+from alerts.repeating import channel_enable, delivery_repeat
 from alerts.rules import SIGNED, TEST, Kind, State
 from alerts.senders import kinds_offered
 from alerts.texts import error_text
 from alerts.views.rows import delivery_rows
 from teams.models import User
-from teams.pages import NOT_CHANGED, fresh, part_or_page, plain_id, posted, signed_in, wants_part
+from teams.pages import NOT_CHANGED, digest, fresh, part_or_page, plain_id, posted, signed_in, wants_part
 
 PAGE_SIZE = 30
+CHANGED = "deliveries"  # tells the list on a channel's page that it shows something old
 
 
 @fresh
@@ -58,20 +60,42 @@ def channel_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One channel, and what became of the notices to it; `test` names the one whose result is waited for."""
     user = signed_in(request)
     channel = get_object_or_404(channels_read(user), pk=pk)
-    deliveries: Any = channel.deliveries.for_user(user).select_related("notice").order_by("-pk")
-    if before := plain_id(request.GET.get("before")):
-        deliveries = deliveries.filter(pk__lt=before)
-    found = list(deliveries[: PAGE_SIZE + 1])
-    context = _facts(channel, user) | {
-        "may_change": may_change(user=user, channel=channel, roles=roles_of(user)),
-        "rows": delivery_rows(found[:PAGE_SIZE]),
+    test = _test_of(channel, request.GET.get("test"))
+    context = _shown(channel, user, plain_id(request.GET.get("before")))
+    context |= {"test": test, "test_error": _error(test)}
+    return render(request, "alerts/channel.html", context)
+
+
+@part_or_page
+@require_safe
+def deliveries(request: HttpRequest, pk: int) -> HttpResponse:
+    """The newest of what became of its notices, and its state; nothing while the page shows just that."""
+    user = signed_in(request)
+    channel = get_object_or_404(channels_read(user), pk=pk)
+    if not wants_part(request):
+        return redirect("channel", pk=pk)
+    context = _shown(channel, user)
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=NOT_CHANGED)
+    return render(request, "alerts/channel_live.html", context | {"live": True})
+
+
+def _shown(channel: Channel, user: User, before: int | None = None) -> dict[str, Any]:
+    """A channel with a page of what became of its notices; `seen` names what of that may change."""
+    mine: Any = channel.deliveries.for_user(user).select_related("notice", "channel").order_by("-pk")
+    found = list((mine.filter(pk__lt=before) if before else mine)[: PAGE_SIZE + 1])
+    may = may_change(user=user, channel=channel, roles=roles_of(user))
+    rows = delivery_rows(found[:PAGE_SIZE], may_repeat=may)
+    facts = _facts(channel, user)
+    return facts | {
+        "may_change": may,
+        "rows": rows,
+        "waits": any(row.waiting for row in rows),
+        "seen": digest(repr((channel.disabled_at, facts["refused"], [row.shown for row in rows]))),
         "more": len(found) > PAGE_SIZE,
         "last": found[:PAGE_SIZE][-1].pk if found else None,
         "later": bool(before),
     }
-    test = _test_of(channel, request.GET.get("test"))
-    context |= {"test": test, "test_error": _error(test)}
-    return render(request, "alerts/channel.html", context)
 
 
 @fresh
@@ -144,7 +168,9 @@ def test(request: HttpRequest, pk: int) -> HttpResponse:
     channel = _changeable(user, pk)
     delivery = channel_test(channel=channel, actor=user)
     if wants_part(request):
-        return _tested(request, channel, delivery)
+        answer = _tested(request, channel, delivery)
+        answer["HX-Trigger"] = CHANGED
+        return answer
     return redirect(reverse("channel", args=[pk]) + f"?test={delivery.pk}")
 
 
@@ -161,7 +187,30 @@ def tested(request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
         raise Http404
     if found.state == State.WAITING:
         return HttpResponse(status=NOT_CHANGED)
-    return _tested(request, channel, found)
+    answer = _tested(request, channel, found)
+    answer["HX-Trigger"] = CHANGED
+    return answer
+
+
+@login_required
+@posted("channels")
+def enable(request: HttpRequest, pk: int) -> HttpResponse:
+    channel_enable(channel=_changeable(signed_in(request), pk))
+    messages.success(request, _("The channel is enabled. What was not sent can be sent again below."))
+    return redirect("channel", pk=pk)
+
+
+@login_required
+@posted("channels")
+def send_again(request: HttpRequest, pk: int, delivery: int) -> HttpResponse:
+    user = signed_in(request)
+    channel = _changeable(user, pk)
+    mine: Any = channel.deliveries.for_user(user).select_related("notice", "channel")
+    if delivery_repeat(delivery=get_object_or_404(mine, pk=delivery)):
+        messages.success(request, _("The notice is being sent again."))
+    else:
+        messages.warning(request, _("This notice cannot be sent again: look at its state and the channel's."))
+    return redirect("channel", pk=pk)
 
 
 def _tested(request: HttpRequest, channel: Channel, delivery: Delivery) -> HttpResponse:

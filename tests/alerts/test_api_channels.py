@@ -313,6 +313,7 @@ def test_the_schema_knows_them(api: Any) -> None:
         f"{CHANNELS}{{id}}/",
         f"{CHANNELS}{{id}}/test/",
         f"{CHANNELS}{{id}}/deliveries/",
+        f"{CHANNELS}{{id}}/deliveries/{{delivery}}/send-again/",
         RULES,
         f"{RULES}{{id}}/",
     }

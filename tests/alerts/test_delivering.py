@@ -11,6 +11,7 @@ from alerts import delivering
 from alerts.models import Channel, Delivery, Notice, Reading
 from alerts.rules import MOST_TRIES, PAUSES, Subject
 from alerts.senders import Later, Refused, Sent
+from alerts.subjects import told
 from alerts.tasks import slow_deliver
 from tests.alerts.made import due, make_channel, post
 from tests.factories import make_team, make_user
@@ -131,6 +132,28 @@ def test_a_test_is_tried_once(receivers):
     (delivery,) = post(channel, code="test")
     delivering.deliveries_send()
     assert state(delivery) == ("given_up", 1, "timeout")
+
+
+def test_tests_neither_disable_nor_excuse(receivers):
+    channel = make_channel()
+    receivers.outcomes[channel.pk] = [Refused("a"), Refused("a"), *[Refused("a")] * 5, Sent(), Refused("a")]
+    post(channel)
+    post(channel)
+    delivering.deliveries_send()
+    for _ in range(6):
+        post(channel, code="test")
+        delivering.deliveries_send()
+    channel.refresh_from_db()
+    assert (channel.refusals, channel.disabled_at) == (2, None)
+    waiting = [post(channel)[0] for _ in range(3)]
+    delivering.deliveries_send()
+    assert [state(one)[::2] for one in waiting] == [
+        ("refused", "a"),
+        ("dropped", "channel_disabled"),
+        ("dropped", "channel_disabled"),
+    ]
+    said = dict(told(Notice.objects.get(key__contains=":disabled:")).facts)
+    assert said["Not sent"] == "5 notices"  # three that were refused, two that waited
 
 
 def test_a_test_that_arrives_enables_the_channel(receivers):
