@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from alerts.models import Channel, Delivery, Rule
@@ -101,8 +102,8 @@ def channel_create(*, owner: User, asked: Asked) -> Channel:
 
 
 def channel_change(*, channel: Channel, actor: User, asked: Asked) -> Channel:
-    """ChannelRefused. The kind stays. A new address or secret gives a disabled channel another chance. Who
-    may not use it any more has it no longer among what new jobs begin with.
+    """ChannelRefused. The kind stays. A new address or secret gives a disabled channel another chance. The
+    rules of those who may not use it any more end.
 
     Only what differs from `channel`, as the caller has read it, is written: what somebody else has changed
     since then stays.
@@ -114,12 +115,29 @@ def channel_change(*, channel: Channel, actor: User, asked: Asked) -> Channel:
         now: Channel | None = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
         if now is None:
             raise ChannelRefused([Refusal("channel", "channel_deleted")])
-        _fill(now, replace(Asked.like(now, target=asked.target, secret=asked.secret), **wanted))
+        changed = replace(Asked.like(now, target=asked.target, secret=asked.secret), **wanted)
+        rules_ended_by(now, changed.team).delete()
+        _fill(now, changed)
         if asked.target is not None or asked.secret is not None:
             now.refusals, now.disabled_at = 0, None
         now.save()
-        _leave(now)
     return now
+
+
+def rules_ended_by(channel: Channel, team: Team | None) -> QuerySet[Rule]:
+    """The rules that end when the channel, shared as it is kept now, is shared with `team`, or None: is its
+    owner's alone. Of what new jobs begin with, those of persons who may not use it then. Of jobs, those that
+    others asked for if it becomes private, and all if it goes to another team, as the jobs are not that
+    team's. The rules of a private channel stay: the jobs of another team are not told there meanwhile."""
+    users = [channel.owner_id]
+    if team is not None:
+        users += Membership.objects.filter(team=team).values_list("user", flat=True)
+    persons = Q(subject=Subject.PERSON) & ~Q(subject_id__in=users)
+    jobs = Q(subject=Subject.JOB)
+    if team is None:
+        jobs &= ~Q(author=channel.owner_id)
+    moves = channel.team_id is not None and channel.team_id != (team.pk if team else None)
+    return Rule.objects.filter(persons | jobs if moves else persons, channel=channel)
 
 
 def channel_delete(*, channel: Channel) -> None:
@@ -223,10 +241,3 @@ def _fill(channel: Channel, asked: Asked) -> None:
         channel.target, channel.shown = encrypt(asked.target), shown_target(asked.kind, asked.target)
     if asked.secret is not None:
         channel.secret = encrypt(asked.secret) if asked.secret else None
-
-
-def _leave(channel: Channel) -> None:
-    users = [channel.owner_id]
-    if channel.team_id is not None:
-        users += Membership.objects.filter(team=channel.team_id).values_list("user", flat=True)
-    Rule.objects.filter(channel=channel, subject=Subject.PERSON).exclude(subject_id__in=users).delete()

@@ -85,7 +85,8 @@ def _lock(instance: Channel, **_kwargs: Any) -> None:
 class Rule(models.Model):
     """Tells a channel of events of a subject. Without `subject_id`: of all pools.
 
-    A timed rule is looked at when it is due, and says itself when that is next.
+    A timed rule is looked at when it is due, and says itself when that is next. `author` is who asked for it
+    of a job; what is a person's own, or the admins', needs none.
     """
 
     channel = models.ForeignKey(
@@ -96,6 +97,9 @@ class Rule(models.Model):
     events = models.JSONField(_("events"))
     minutes = models.PositiveIntegerField(_("minutes"), null=True)
     look_at = models.DateTimeField(_("looked at next"), null=True)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", verbose_name=_("asked for by")
+    )
 
     class Meta:
         verbose_name = _("alert rule")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from alerts.models import Channel, Delivery, Notice, Reading, Rule
-from alerts.rules import CHANNEL_DISABLED, TEST, State, Watch, channels_told
+from alerts.rules import CHANNEL_DISABLED, TEST, State, Subject, Watch, channels_told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,23 @@ def notices_post(new: Sequence[NewNotice]) -> int:
     return len(rows)
 
 
+def rules_of(subject: str, ids: Collection[int]) -> QuerySet[Rule]:
+    """The rules that watch these, and those that watch all such, with their channels, in their order."""
+    rules = Rule.objects.filter(Q(subject_id__in=ids) | Q(subject_id=None), subject=subject)
+    with_channels = rules.select_related("channel").defer("channel__target", "channel__secret")
+    return with_channels.order_by("pk")
+
+
+def rule_may_tell(rule: Rule, team: int | None) -> bool:
+    """Whether the rule still may tell of what is the team's. A channel may be shared otherwise than it was
+    when somebody chose it for a job: a private one tells what its owner asked for, a shared one what its
+    team's jobs do."""
+    channel = rule.channel
+    if rule.subject != Subject.JOB:
+        return True
+    return rule.author_id == channel.owner_id if channel.team_id is None else channel.team_id == team
+
+
 def _row(one: NewNotice) -> Notice:
     return Notice(
         key=one.key,
@@ -77,11 +94,12 @@ def _channels_of(new: Sequence[NewNotice]) -> dict[str, list[int]]:
     subjects: dict[str, set[int]] = defaultdict(set)
     for one in new:
         subjects[one.subject].add(one.subject_id)
+    teams: dict[tuple[str, int | None], int | None] = {(one.subject, one.subject_id): one.team for one in new}
     for subject, ids in subjects.items():
-        asked = Rule.objects.filter(Q(subject_id__in=ids) | Q(subject_id=None), subject=subject)
-        for rule in asked.order_by("pk"):
-            watch = Watch(rule.channel_id, tuple(rule.events), rule.minutes)
-            watches[subject, rule.subject_id].append(watch)
+        for rule in rules_of(subject, ids):
+            if rule_may_tell(rule, teams.get((subject, rule.subject_id))):
+                watch = Watch(rule.channel_id, tuple(rule.events), rule.minutes)
+                watches[subject, rule.subject_id].append(watch)
     return {
         one.key: list(
             dict.fromkeys(

@@ -27,13 +27,13 @@ class SeenAlert:
 
 def rules_store(*, job: Job, alerts: Iterable[AlertAsked]) -> None:
     """The rules of a job that was just made: no limit of a timed one can be over before its minutes are."""
-    Rule.objects.bulk_create(_rules(job, alerts, since=job.created_at))
+    Rule.objects.bulk_create(_rules(job, job.creator_id, alerts, since=job.created_at))
 
 
-def rules_replace(*, job: Job, alerts: Iterable[AlertAsked], usable: Collection[int]) -> bool:
-    """Others in the place of those that lead to the `usable` channels, and whether they are others; what
-    leads elsewhere stays. A limit may be over by now, so that timed ones are looked at next."""
-    rules = _rules(job, alerts)
+def rules_replace(*, job: Job, actor: User, alerts: Iterable[AlertAsked], usable: Collection[int]) -> bool:
+    """Others, of the actor, in the place of those that lead to the `usable` channels, and whether they are
+    others; what leads elsewhere stays. A limit may be over by now, so that timed ones are looked at next."""
+    rules = _rules(job, actor.pk, alerts)
     there = Rule.objects.filter(subject=Subject.JOB, subject_id=job.pk, channel__in=usable)
     if [_means(rule) for rule in there.order_by("pk")] == [_means(rule) for rule in rules]:
         return False
@@ -72,11 +72,12 @@ def names_read(user: User, alerts: Iterable[AlertAsked]) -> dict[int, str]:
     return dict(channels.values_list("pk", "name")) if ids else {}
 
 
-def _rules(job: Job, alerts: Iterable[AlertAsked], since: datetime | None = None) -> list[Rule]:
+def _rules(job: Job, author: int, alerts: Iterable[AlertAsked], since: datetime | None = None) -> list[Rule]:
     return [
         Rule(
             subject=Subject.JOB,
             subject_id=job.pk,
+            author_id=author,
             channel_id=one.channel,
             events=list(dict.fromkeys(one.events)),
             minutes=one.minutes,

@@ -67,7 +67,7 @@ def job_edit(*, job: Job, actor: User, edit: Edit) -> None:
         if edit.alerts is not None:
             if locked.finished:
                 raise HasEnded(job.key)
-            if rules_replace(job=locked, alerts=edit.alerts, usable=channels):
+            if rules_replace(job=locked, actor=actor, alerts=edit.alerts, usable=channels):
                 event(job.pk, "alerts_changed", actor=actor)
         if edit.description is not None:
             Job.objects.filter(pk=job.pk).update(description=edit.description)

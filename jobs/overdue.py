@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from alerts.models import Rule
 from alerts.rules import TIMED_JOB_EVENTS, Subject
-from alerts.services import NewNotice, notices_post
+from alerts.services import NewNotice, notices_post, rule_may_tell, rules_of
 from jobs.findings import Reason
 from jobs.models import Attempt, Job
 from jobs.outbox import job_data, still_members
@@ -102,7 +102,9 @@ def _tell(overdue: Iterable[Rule], jobs: dict[int, Any]) -> None:
     asked: dict[Stay, list[int]] = defaultdict(list)
     stays = {(rule.subject_id, _timed(rule), rule.minutes) for rule in overdue}
     of_jobs = {job for job, _event, _minutes in stays}
-    for rule in Rule.objects.filter(subject=Subject.JOB, subject_id__in=of_jobs).order_by("pk"):
+    for rule in rules_of(Subject.JOB, [job for job in of_jobs if job is not None]):
+        if not rule_may_tell(rule, jobs[rule.subject_id or 0].team_id):
+            continue
         asked[rule.subject_id, _timed(rule), rule.minutes].append(rule.channel_id)
     members = still_members(jobs[job or 0] for job in of_jobs)
     waits = waits_read([jobs[job or 0] for job in of_jobs if jobs[job or 0].state == State.QUEUED])

@@ -27,6 +27,8 @@ def make_channel(owner: User | None = None, *, url: str = "http://127.0.0.1:1/",
 def make_rule(
     channel: Channel, subject: Subject, subject_id: int | None, *events: str, **fields: Any
 ) -> Rule:
+    author = channel.owner if subject == Subject.JOB else None
+    fields = {"author": author} | fields
     return Rule.objects.create(
         channel=channel, subject=subject, subject_id=subject_id, events=list(events), **fields
     )

@@ -19,12 +19,14 @@ from alerts.channels import (
     channel_test,
     may_change,
     roles_of,
+    rules_ended_by,
     shown_target,
 )
 from alerts.models import Channel, Delivery, Rule
-from alerts.rules import Kind, State
+from alerts.rules import Kind, State, Subject
 from teams.models import User
 from teams.vault import decrypt
+from tests.alerts.made import make_rule
 from tests.factories import make_channel, make_team, make_user
 
 pytestmark = pytest.mark.django_db
@@ -204,6 +206,22 @@ def test_whoever_may_use_it_no_more_does_not_begin_new_jobs_with_it() -> None:
         Rule.objects.create(channel=channel, subject="person", subject_id=user.pk, events=["failed"])
     channel_change(channel=channel, actor=alice, asked=Asked.like(channel, team=None))
     assert list(Rule.objects.values_list("subject_id", flat=True)) == [alice.pk]
+
+
+def test_rules_of_jobs_end_with_the_sharing_that_they_needed() -> None:
+    team, other = make_team(), make_team()
+    alice, mate = make_user(team, other), make_user(team, other)
+    for goes_to, left in ((team, [alice, mate]), (None, [alice]), (other, [])):
+        channel = make_channel(alice, team)
+        for author in (alice, mate):
+            make_rule(channel, Subject.JOB, 1, "failed", author=author)
+        ended = rules_ended_by(channel, goes_to).count()
+        channel_change(channel=channel, actor=alice, asked=Asked.like(channel, team=goes_to))
+        assert [rule.author for rule in channel.rules.order_by("pk")] == left
+        assert ended == 2 - len(left)
+    private = make_channel(alice)
+    make_rule(private, Subject.JOB, 1, "failed", author=alice)
+    assert not rules_ended_by(private, team).exists()
 
 
 def test_a_test_is_a_delivery_like_any_and_one_at_a_time() -> None:

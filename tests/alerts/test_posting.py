@@ -9,7 +9,7 @@ from alerts.models import Delivery, Notice, Reading
 from alerts.rules import Subject
 from alerts.services import notices_post
 from tests.alerts.made import make_channel, make_rule, notice
-from tests.factories import make_user
+from tests.factories import make_team, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -26,6 +26,18 @@ def test_a_notice_has_its_readings_and_deliveries():
     assert list(Reading.objects.values_list("user", flat=True)) == [user.pk]
     told = Delivery.objects.order_by("pk").values_list("channel", "state", "channel_name")
     assert list(told) == [(c.pk, "waiting", c.name) for c in (channel, other)]
+
+
+def test_a_rule_of_a_job_tells_only_where_the_channel_still_may_be_told():
+    team, other = make_team(), make_team()
+    alice, mate = make_user(team, other), make_user(team)
+    told = make_rule(make_channel(alice), Subject.JOB, 7, "failed", author=alice)
+    make_rule(make_channel(alice), Subject.JOB, 7, "failed", author=mate)
+    make_rule(make_channel(alice), Subject.JOB, 7, "failed", author=None)
+    shared = make_rule(make_channel(alice, team=team), Subject.JOB, 7, "failed", author=mate)
+    make_rule(make_channel(alice, team=other), Subject.JOB, 7, "failed", author=alice)
+    notices_post([notice(code="failed", subject=Subject.JOB, subject_id=7, team=team.pk)])
+    assert set(Delivery.objects.values_list("channel", flat=True)) == {told.channel_id, shared.channel_id}
 
 
 def test_one_of_which_nobody_hears_is_not_kept():

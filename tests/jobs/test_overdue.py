@@ -142,6 +142,14 @@ def test_two_channels_with_one_limit_are_one_notice(clock, job):
     assert other.channel.deliveries.get().notice.data["minutes"] == 45
 
 
+def test_a_private_channel_tells_what_its_owner_asked_for_alone(clock, job):
+    rule = watch(job, "queued_too_long", 30, channel=make_channel(make_user()))
+    Rule.objects.update(author=job.creator)
+    clock.goes(31)
+    rules_look()
+    assert (Notice.objects.count(), rule.channel.deliveries.count()) == (1, 0)
+
+
 def test_nothing_is_told_of_trials_and_of_jobs_that_are_gone(clock, job):
     watch(job, "queued_too_long", 5)
     Job.objects.update(draft="a form")
