@@ -52,9 +52,18 @@ def deliveries_send() -> int:
         claimed = delivery_claim()
         if claimed is None:
             break
-        delivery_try(claimed)
+        _try_alone(claimed)
         tried += 1
     return tried
+
+
+def _try_alone(claimed: Claimed) -> None:
+    """An error of ours with one delivery keeps no other from being sent, nor this one from an end."""
+    try:
+        delivery_try(claimed)
+    except Exception:
+        logger.exception("delivery %s: cannot be settled", claimed.delivery.pk)
+        _keep(claimed, Later("internal", {}))
 
 
 def delivery_claim() -> Claimed | None:
@@ -94,6 +103,10 @@ def delivery_try(claimed: Claimed) -> None:
     if isinstance(answer, Sent):
         _settle(claimed, State.SENT, None)
         return
+    _keep(claimed, answer)
+
+
+def _keep(claimed: Claimed, answer: Refused | Later) -> None:
     error = {"code": answer.code, "data": dict(answer.data)}
     pause = None if isinstance(answer, Refused) else _pause(claimed, answer)
     if pause is not None:

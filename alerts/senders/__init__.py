@@ -17,6 +17,7 @@ from alerts.senders import by_apprise, dingtalk, feishu, mail, slack, teams, web
 from alerts.senders.addresses import Wrong, addresses_of, place_of
 from alerts.senders.outcomes import Later, Outcome, Refused, Sent
 from alerts.senders.parcel import Parcel, cleaned
+from alerts.signs import plain
 from teams import vault
 
 __all__ = ["Later", "Outcome", "Refused", "Sent", "kinds_offered", "send", "target_check"]
@@ -79,7 +80,8 @@ def send(channel: Channel, notice: Notice, told: Told) -> Outcome:
 
 
 def _scrubbed(outcome: Refused | Later, target: str, secret: str) -> Refused | Later:
-    """What a receiver said may repeat what it was sent; the record of a delivery shows it to others."""
+    """What a receiver said, certificates included, may hold signs that no database keeps, and may repeat what
+    it was sent; the record of a delivery shows it to others."""
     private = {*_LEAST_SECRET.findall(target), *([secret] if secret else [])}
     data: dict[str, Any] = {key: _without(value, private) for key, value in outcome.data.items()}
     return type(outcome)(outcome.code, data)
@@ -87,6 +89,7 @@ def _scrubbed(outcome: Refused | Later, target: str, secret: str) -> Refused | L
 
 def _without(value: Any, private: set[str]) -> Any:
     if isinstance(value, str):
+        value = plain(value)
         for word in sorted(private, key=len, reverse=True):
             value = value.replace(word, "…")
     return value

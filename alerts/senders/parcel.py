@@ -13,9 +13,9 @@ from django.utils.translation import gettext
 
 from alerts.message import Told
 from alerts.models import Notice
+from alerts.signs import plain
 
 CUT = "…"
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ufeff]")
 _SPACE = re.compile(r"\s+")
 
 
@@ -37,7 +37,7 @@ def cleaned(told: Told) -> Told:
     cannot pass for another fact."""
     return Told(
         title=_line(told.title) or "Trainyard",
-        text=_text(told.text),
+        text=plain(told.text),
         facts=tuple((_line(label), _line(value)) for label, value in told.facts),
         path=told.path,
         log=tuple(_line(line, keep=True) for line in told.log),
@@ -46,14 +46,9 @@ def cleaned(told: Told) -> Told:
     )
 
 
-def _text(text: str) -> str:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")
-
-
 def _line(text: str, *, keep: bool = False) -> str:
     """On one line; `keep` leaves its indentation."""
-    line = _text(text)
+    line = plain(text)
     return line.replace("\n", " ").rstrip() if keep else _SPACE.sub(" ", line).strip()
 
 

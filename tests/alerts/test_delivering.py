@@ -4,7 +4,7 @@ from datetime import timedelta
 from threading import Barrier, Lock, Thread
 
 import pytest
-from django.db import connection
+from django.db import DataError, connection
 from django.utils import timezone, translation
 
 from alerts import delivering
@@ -58,6 +58,19 @@ def test_what_is_due_is_sent_once(receivers):
     assert [state(one) for one in deliveries] == [("sent", 1, None)] * 3
     assert len(receivers.of(channel)) == 3
     assert all(one.ended_at and one.due_at is None for one in deliveries)
+
+
+def test_what_cannot_be_settled_ends_neither_the_task_nor_stays(receivers, monkeypatch):
+    bad, good = make_channel(), make_channel()
+    receivers.outcomes[bad.pk] = [Refused("answer", {"message": "a"})]
+    deliveries = [post(channel)[0] for channel in (bad, good)]
+
+    def refused(*_args):
+        raise DataError
+
+    monkeypatch.setattr(delivering, "_refused", refused)
+    assert delivering.deliveries_send() == 2
+    assert [state(one) for one in deliveries] == [("waiting", 1, "internal"), ("sent", 1, None)]
 
 
 def test_tries_end_within_about_an_hour(receivers):

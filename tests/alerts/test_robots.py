@@ -9,7 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from alerts.delivering import deliveries_send
 from alerts.senders import Later, Refused, Sent, send
+from tests.alerts.made import post
 from tests.alerts.receivers import Reply, dead_port
 
 KINDS = ["feishu", "dingtalk", "wecom", "slack", "teams"]
@@ -244,6 +246,22 @@ class TestOfAll:
     @pytest.mark.parametrize("kind", KINDS)
     def test_addresses_are_checked(self, channel, notice, told, kind):
         assert send(channel(kind, "http://169.254.169.254/"), notice, told) == Refused("address_refused")
+
+    @pytest.mark.parametrize(
+        ("kind", "body"),
+        [
+            ("feishu", b'{"code":5,"msg":"a\\u0000b\\ud800c\\u202ed"}'),
+            ("dingtalk", b'{"errcode":5,"errmsg":"a\\u0000b\\ud800c\\u202ed"}'),
+            ("wecom", b'{"errcode":5,"errmsg":"a\\u0000b\\ud800c\\u202ed"}'),
+        ],
+    )
+    def test_what_a_receiver_says_can_be_kept(self, channel, sink, kind, body):
+        sink.answer(Reply(body=body))
+        (delivery,) = post(channel(kind, sink.url("/hook")))
+        assert deliveries_send() == 1
+        delivery.refresh_from_db()
+        assert delivery.tries == 1
+        assert delivery.error["data"]["message"] == "ab?c\ufffdd"
 
     def test_what_a_receiver_says_repeats_no_secret(self, deliver):
         said = b'{"errcode": 7, "errmsg": "bad token-0123456789\\n for s3cret ' + b"x" * 500 + b'"}'
