@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.utils.translation import gettext
+
+from alerts.signs import without_controls
 from engines.base import EngineError
 from jobs.models import Job
 from runs.logs import log_read
@@ -13,7 +16,7 @@ from teams.vault import InvalidToken, decrypt
 MOST_LINES = 20
 TAIL_BYTES = 64 * 2**10
 LONGEST_LINE = 500  # characters; of a longer line its beginning
-LEAST_HIDDEN = 4  # characters: a shorter value is in every text
+LEAST_HIDDEN = 4  # bytes of UTF-8: a shorter value is in every text
 HIDDEN = "•••"
 
 
@@ -47,19 +50,23 @@ def private_values(job: Job) -> list[str]:
 
 def lines_of(data: bytes, values: Iterable[str], *, cut: bool) -> tuple[str, ...]:
     """The last lines of output. One whose beginning is `cut` off is none: a part of a value may be in it."""
-    text = readable(data)
+    text = without_controls(readable(data))
     if cut:
-        text = text.partition("\n")[2]
+        rest = text.partition("\n")[2]
+        if text.strip() and not rest.strip():
+            return (gettext("(a line of more than %(size)s KB is left out)") % {"size": len(data) // 2**10},)
+        text = rest
     text = hidden(text, values)
     lines = [line.rstrip() for line in text.rstrip().split("\n")[-MOST_LINES:]]
     return tuple(line[:LONGEST_LINE] for line in lines) if any(lines) else ()
 
 
 def hidden(text: str, values: Iterable[str]) -> str:
-    """The text without the values, and of one of several lines without each of them."""
-    shown = [readable(value.encode()) for value in values]
+    """The text, which holds no sign that a message would not, without the values, and of one of several lines
+    without each of them."""
+    shown = [without_controls(readable(value.encode())) for value in values]
     parts = {part.strip() for value in shown for part in (value, *value.split("\n"))}
     for part in sorted(parts, key=len, reverse=True):
-        if len(part) >= LEAST_HIDDEN:
+        if len(part.encode()) >= LEAST_HIDDEN:
             text = text.replace(part, HIDDEN)
     return text

@@ -45,7 +45,8 @@ AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
     [
         (b"one\ntwo\n", False, ("one", "two")),
         (b"lf one\ntwo\n\n\n", True, ("two",)),
-        (b"half a line without an end", True, ()),
+        (b"x" * 65536, True, ("(a line of more than 64 KB is left out)",)),
+        (b"x" * 65534 + b"\n\n", True, ("(a line of more than 64 KB is left out)",)),
         (b"", False, ()),
         (b"\n \n\n", False, ()),
         (b"\x1b[31mred\x1b[0m\n  indented\n\nlast", False, ("red", "  indented", "", "last")),
@@ -70,6 +71,7 @@ def test_the_last_lines(data, cut, told):
         ("body-1 alone", ["BEGIN\nbody-1\nEND1\n"], f"{HIDDEN} alone"),
         ("with space ", [" with space\n"], f"{HIDDEN} "),
         ("汉字密码 ok", ["汉字密码"], f"{HIDDEN} ok"),
+        ("密码 ok", ["密码"], f"{HIDDEN} ok"),
     ],
 )
 def test_private_values_are_hidden_wherever_they_are(text, values, told):
@@ -79,6 +81,14 @@ def test_private_values_are_hidden_wherever_they_are(text, values, told):
 def test_a_value_that_is_coloured_or_cut_into_a_long_line_is_hidden_too():
     data = b"x" * (LONGEST_LINE - 4) + b"sec\x1b[1mret-value\n"
     assert lines_of(data, ["secret-value"], cut=False) == ("x" * (LONGEST_LINE - 4) + HIDDEN,)
+
+
+@pytest.mark.parametrize("sign", ["\ufeff", "\u0080", "\u009f", "\r\n"])
+def test_a_sign_that_no_message_holds_hides_no_value(sign):
+    value = f"sec{sign}ret99"
+    told = lines_of(f"a sec\ufeffret99 sec\u0085ret99 {value}".encode(), ["secret99", value], cut=False)
+    assert "secret99" not in "\n".join(told)
+    assert HIDDEN in told[0]
 
 
 @pytest.fixture
