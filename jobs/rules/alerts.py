@@ -22,7 +22,11 @@ def alerts(spec: JobSpec, facts: Facts) -> Iterator[Finding]:
     if len(asked) > MOST_ALERTS:
         yield Finding("too_many", "alerts", data={"most": MOST_ALERTS})
         return
+    first: dict[tuple[frozenset[str], int, int | None], int] = {}
     for i, one in enumerate(asked):
+        before = first.setdefault((frozenset(one.events), one.channel, one.minutes), i)
+        if before != i:
+            yield Finding("alert_twice", f"alerts.{i}.events", data={"first": before + 1})
         yield from _events(one, f"alerts.{i}.events")
         yield from _minutes(one, f"alerts.{i}.minutes")
         yield from _channel(one, f"alerts.{i}.channel", facts)

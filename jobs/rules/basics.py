@@ -5,9 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+from alerts.signs import turns
 from jobs.findings import Finding
 from jobs.rules.limits import MOST_DESCRIPTION, MOST_NAME, MOST_TAG, MOST_TAGS
 from jobs.spec import JobSpec
+
+BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"  # fillers of Korean, and Braille without a dot
 
 
 def basics(spec: JobSpec) -> Iterator[Finding]:
@@ -15,6 +18,8 @@ def basics(spec: JobSpec) -> Iterator[Finding]:
         yield Finding("required", "name")
     elif _has_control(spec.name):
         yield Finding("control_character", "name")
+    elif turns(spec.name):
+        yield Finding("turning_character", "name")
     for field, value, most in (
         ("name", spec.name, MOST_NAME),
         ("description", spec.description, MOST_DESCRIPTION),
@@ -41,8 +46,9 @@ def _tags(spec: JobSpec) -> Iterator[Finding]:
 
 
 def _visible(text: str) -> bool:
-    """Whether there is anything to see: blanks, controls and zero-width signs are nothing."""
-    return any(unicodedata.category(sign)[0] not in "ZC" for sign in text)
+    """Whether there is anything to see: blanks, controls and zero-width signs are nothing, nor are blank
+    letters."""
+    return any(unicodedata.category(sign)[0] not in "ZC" and sign not in BLANK_LETTERS for sign in text)
 
 
 def _has_control(text: str) -> bool:

@@ -61,6 +61,8 @@ FINDINGS = {
     ),
     "env_injected": gettext_lazy("%(name)s is set by the platform and cannot be given here."),
     "env_of_bash": gettext_lazy("bash sets %(name)s itself: the start command will see another value."),
+    "turning_character": gettext_lazy("Characters that change the direction of reading cannot be used here."),
+    "alert_twice": gettext_lazy("This is the same alert as number %(first)s."),
     "control_character": gettext_lazy("Line breaks and other control characters cannot be used here."),
     "env_duplicate": gettext_lazy("%(name)s is given twice."),
     "env_not_an_assignment": gettext_lazy("“%(piece)s” is not of the form NAME=value."),

@@ -229,6 +229,13 @@ CASES: list[tuple[Make, str, str]] = [
         "mounts",
         "too_many",
     ),
+    (
+        lambda w: w.body(w.pool, alerts=[w.alert(), w.alert(events=["succeeded"]), w.alert()]),
+        "alerts.2.events",
+        "alert_twice",
+    ),
+    (changed(name="a\u202eb"), "name", "turning_character"),
+    (changed(name="\u3164"), "name", "required"),
     (told(channel=NOBODY), "alerts.0.channel", "channel_unknown"),
     (lambda w: told(channel=w.far_channel.pk)(w), "alerts.0.channel", "channel_unknown"),
     (told(events=["failed", "suceeded"]), "alerts.0.events", "event_unknown"),
