@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import get_language
 
 from alerts.models import Channel, Delivery, Rule
 from alerts.rules import SIGNED, TEST, Kind, State, Subject
@@ -89,7 +90,10 @@ def teams_to_share(user: User) -> list[Team]:
 
 
 def channel_create(*, owner: User, asked: Asked) -> Channel:
-    """ChannelRefused. Looks up where it leads, so it is for outside of a transaction."""
+    """ChannelRefused. Looks up where it leads, so it is for outside of a transaction. If its owner leaves the
+    language to the browser, it speaks the one that is active now: no browser is asked when it sends."""
+    if not asked.language and not owner.language:
+        asked = replace(asked, language=get_language() or "")
     _check(asked, owner, None)
     channel = Channel(owner=owner, kind=asked.kind)
     with transaction.atomic():

@@ -137,9 +137,8 @@ def _may_know(owner: User, notice: Notice) -> bool:
 
 def _answer(claimed: Claimed) -> Outcome:
     channel, notice = claimed.channel, claimed.notice
-    language = channel.language or channel.owner.language or settings.LANGUAGE_CODE
     try:
-        with translation.override(language):
+        with translation.override(channel.speaks):
             return send(channel, notice, told(notice, log=channel.with_log))
     except Exception:  # an error of ours, which must not keep the others from being sent
         logger.exception("delivery %s: sending failed", claimed.delivery.pk)

@@ -72,6 +72,11 @@ class Channel(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def speaks(self) -> str:
+        """The code of the language of what it sends."""
+        return str(self.language or self.owner.language or settings.LANGUAGE_CODE)
+
 
 @receiver(pre_delete, sender=Channel)
 def _lock(instance: Channel, **_kwargs: Any) -> None:

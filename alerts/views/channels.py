@@ -22,7 +22,7 @@ from alerts.channels import (
     may_change,
     roles_of,
 )
-from alerts.forms import ChannelForm, sent
+from alerts.forms import LANGUAGE_NAMES, ChannelForm, sent
 from alerts.models import KIND_LABELS, Channel, Delivery
 from alerts.reading import channels_read, newest_deliveries
 from alerts.repeating import channel_enable, delivery_repeat
@@ -246,6 +246,7 @@ def _facts(channel: Any, user: User, latest: Delivery | None = None) -> dict[str
         "channel": channel,
         "kind_label": KIND_LABELS[Kind(channel.kind)],
         "signs": channel.kind in SIGNED,
+        "speaks": LANGUAGE_NAMES[channel.speaks],
         "own": channel.owner_id == user.pk,
         "elsewhere": channel.kind == Kind.EMAIL and channel.shown.lower() != channel.owner.email.lower(),
         "refused": error_text(refused["code"], refused["data"]) if refused else "",

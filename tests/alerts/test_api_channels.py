@@ -25,6 +25,18 @@ def errors(response: Any) -> list[tuple[str, str | None]]:
     return sorted((error["code"], error["attr"]) for error in response.json()["errors"])
 
 
+@pytest.mark.parametrize(("chosen", "kept"), [("", "zh-hans"), ("en", None)])
+def test_without_a_choice_it_speaks_the_language_in_which_it_was_made(
+    api: Any, chosen: str, kept: str | None
+) -> None:
+    alice = make_user(make_team())
+    alice.language = chosen
+    alice.save()
+    made = api(alice).post(CHANNELS, BODY, headers={"accept-language": "zh-CN"})
+    assert made.json()["language"] == kept
+    assert Channel.objects.get().speaks == (chosen or "zh-hans")
+
+
 def test_made_read_changed_deleted(api: Any) -> None:
     team = make_team()
     client = api(alice := make_user(team))
@@ -42,7 +54,7 @@ def test_made_read_changed_deleted(api: Any) -> None:
         "may_change": True,
         "shared": False,
         "team": None,
-        "language": None,
+        "language": "en",
         "with_log": True,
         "disabled_at": None,
         "disabled_reason": None,
