@@ -38,7 +38,7 @@ from alerts.serializers import (
     RuleSerializer,
     refused,
 )
-from alerts.standing import OF_ADMINS, RuleRefused, Wanted, rule_save
+from alerts.standing import OF_ADMINS, RuleRefused, Wanted, rule_once
 from teams.models import Team, User
 from teams.rest import ApiView, ListView, NothingSerializer, Pages
 
@@ -152,7 +152,8 @@ class DeliveryAgain(ApiView):
 
 
 class RuleList(ListView):
-    """Rules on pools and the machine, and making one. For administrators of the console."""
+    """Rules on pools and the machine, and making one. For administrators of the console. Asked for what a
+    rule says already, it answers that one with 200: a repeated call makes no second rule."""
 
     permission_classes = (permissions.IsAdminUser,)
     serializer_class = RuleSerializer
@@ -161,7 +162,10 @@ class RuleList(ListView):
         rules = Rule.objects.filter(subject__in=OF_ADMINS)
         return rules.select_related("channel")
 
-    @extend_schema(request=RuleRequestSerializer, responses={201: RuleSerializer})
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), **_usable(self.request)}
+
+    @extend_schema(request=RuleRequestSerializer, responses={200: RuleSerializer, 201: RuleSerializer})
     def post(self, request: Request) -> Response:
         body = RuleRequestSerializer(data=request.data)
         body.is_valid(raise_exception=True)
@@ -177,10 +181,11 @@ class RuleList(ListView):
             minutes=given["minutes"],
         )
         try:
-            rule = rule_save(wanted=wanted)
+            rule, made = rule_once(wanted=wanted)
         except RuleRefused as error:
             raise _errors(error.refusals) from error
-        return Response(RuleSerializer(rule).data, status=status.HTTP_201_CREATED)
+        answer = RuleSerializer(rule, context=_usable(request)).data
+        return Response(answer, status=status.HTTP_201_CREATED if made else status.HTTP_200_OK)
 
 
 class RuleDetail(ApiView):
@@ -190,7 +195,7 @@ class RuleDetail(ApiView):
     serializer_class = RuleSerializer
 
     def get(self, request: Request, pk: int) -> Response:
-        return Response(RuleSerializer(_rule(pk)).data)
+        return Response(RuleSerializer(_rule(pk), context=_usable(request)).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
@@ -200,6 +205,11 @@ class RuleDetail(ApiView):
 
 def _rule(pk: int) -> Rule:
     return get_object_or_404(Rule, pk=pk, subject__in=OF_ADMINS)
+
+
+def _usable(request: Request) -> dict[str, Any]:
+    """The channels whose names the caller may know."""
+    return {"usable": set(Channel.objects.for_user(request.user).values_list("pk", flat=True))}
 
 
 def _asking(request: Request) -> dict[str, Any]:

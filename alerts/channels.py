@@ -36,8 +36,8 @@ class Asked:
 
     name: str
     kind: str
-    target: str | None = None
-    secret: str | None = None
+    target: str | None = dataclasses.field(default=None, repr=False)
+    secret: str | None = dataclasses.field(default=None, repr=False)
     team: Team | None = None
     language: str = ""
     with_log: bool = True

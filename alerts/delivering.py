@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone, translation
 
 from alerts.models import Channel, Delivery, Notice
@@ -27,6 +27,7 @@ from teams.models import Membership, User
 logger = logging.getLogger(__name__)
 
 MOST_SENT, LONGEST_S = 100, 20.0  # by one task
+MOST_AT_ONCE = 2  # channels of one owner that are sent to: a few dead ones must not take every sender
 MOST_CLAIMS = 10  # tries to be the one who sends, where several want to
 MOST_DROPPED = 500
 LONGEST_PAUSE = timedelta(hours=1)  # whatever a receiver asks for
@@ -73,6 +74,7 @@ def delivery_claim() -> Claimed | None:
         now = timezone.now()
         free = Q(channel__busy_until=None) | Q(channel__busy_until__lte=now)
         due = Delivery.objects.filter(free, state=State.WAITING, due_at__lte=now, channel__isnull=False)
+        due = due.exclude(channel__owner__in=_served(now))
         order = (F("channel__busy_until").asc(nulls_first=True), "tries", "due_at", "pk")
         seen = due.select_related("channel").order_by(*order).first()
         if seen is None or seen.channel is None:
@@ -82,6 +84,13 @@ def delivery_claim() -> Claimed | None:
             if delivery.channel is not None:
                 return Claimed(delivery, delivery.channel)
     return None
+
+
+def _served(now: datetime) -> QuerySet[Any]:
+    """The owners to whose channels enough is being sent at this moment."""
+    owners = Channel.objects.filter(busy_until__gt=now).order_by().values("owner")
+    enough: QuerySet[Any] = owners.annotate(busy=Count("pk")).filter(busy__gte=MOST_AT_ONCE)
+    return enough.values("owner")
 
 
 def _claim(seen: Delivery, to: Channel, lease: datetime) -> bool:
@@ -147,7 +156,8 @@ def _answer(claimed: Claimed) -> Outcome:
 
 def _pause(claimed: Claimed, answer: Later) -> timedelta | None:
     """Until the next try: longer where the receiver asks for that; None: it is given up."""
-    pause = pause_after(claimed.delivery.tries, claimed.notice.code)
+    age = timezone.now() - claimed.notice.at
+    pause = pause_after(claimed.delivery.tries, claimed.notice.code, age)
     asked = answer.data.get("after")
     if pause is None or not isinstance(asked, int | float):
         return pause

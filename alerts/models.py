@@ -196,6 +196,7 @@ class Delivery(models.Model):
         indexes = [
             models.Index(fields=["due_at"], condition=Q(state=State.WAITING), name="delivery_due"),
             models.Index(fields=["channel", "-id"], name="delivery_channel"),
+            models.Index(fields=["id"], condition=Q(state=State.WAITING, channel=None), name="delivery_lost"),
         ]
 
     def __str__(self) -> str:

@@ -53,6 +53,7 @@ LEAST_MINUTES, MOST_MINUTES = 1, 60 * 24 * 90
 # After each of the first tries; they end within about an hour.
 PAUSES = tuple(timedelta(seconds=s) for s in (10, 30, 60, 120, 300, 600, 900, 1200))
 MOST_TRIES = len(PAUSES) + 1
+OLDEST = timedelta(hours=6)  # what is older has one try: a dead receiver's backlog comes to an end
 MOST_REFUSALS = 3  # permanent errors one after the other, then the channel is disabled
 
 
@@ -83,6 +84,7 @@ def channels_told(watches: Iterable[Watch], codes: Collection[str]) -> list[int]
     return list(dict.fromkeys(watch.channel for watch in watches if watch.tells(codes)))
 
 
-def pause_after(tries: int, code: str) -> timedelta | None:
-    """How long to wait after that many failed tries; None: it is given up. A test is tried once."""
-    return None if code == TEST or tries > len(PAUSES) else PAUSES[tries - 1]
+def pause_after(tries: int, code: str, age: timedelta) -> timedelta | None:
+    """How long to wait after that many failed tries to tell of something so long ago; None: it is given up. A
+    test is tried once."""
+    return None if code == TEST or age > OLDEST or tries > len(PAUSES) else PAUSES[tries - 1]

@@ -162,9 +162,17 @@ class RuleRequestSerializer(StrictSerializer):
 
 
 class RuleSerializer(serializers.Serializer[Rule]):
+    """Of a private channel of another administrator the name is empty."""
+
     id = serializers.IntegerField()
     subject = serializers.ChoiceField(choices=[str(subject) for subject in OF_ADMINS])
     pool = serializers.IntegerField(source="subject_id", allow_null=True)
     channel = NamedSerializer()
     events = serializers.ListField(child=serializers.CharField())
     minutes = serializers.IntegerField(allow_null=True)
+
+    def to_representation(self, rule: Rule) -> dict[str, Any]:
+        answer = super().to_representation(rule)
+        if rule.channel_id not in self.context["usable"]:
+            answer["channel"]["name"] = ""
+        return answer

@@ -38,7 +38,8 @@ class NewNotice:
 def notices_post(new: Sequence[NewNotice]) -> int:
     """Writes those that are new and that somebody hears of, with their readings and deliveries, in the
     caller's transaction or in one of its own; how many were. Whoever else posts the same at the same time
-    writes none of it."""
+    writes none of it. One that is there gets the deliveries to its `channels` that it does not have: somebody
+    may have asked for them since."""
     wanted = _channels_of(new)
     heard = {one.key: one for one in new if one.readers or wanted[one.key]}
     with transaction.atomic():
@@ -56,6 +57,7 @@ def notices_post(new: Sequence[NewNotice]) -> int:
             for pk in wanted[key]
             if pk in channels
         )
+        _add({key: one for key, one in heard.items() if one.channels and key not in rows})
     return len(rows)
 
 
@@ -74,6 +76,20 @@ def rule_may_tell(rule: Rule, team: int | None) -> bool:
     if rule.subject != Subject.JOB:
         return True
     return rule.author_id == channel.owner_id if channel.team_id is None else channel.team_id == team
+
+
+def _add(late: Mapping[str, NewNotice]) -> None:
+    if not late:
+        return
+    channels = Channel.objects.in_bulk({pk for one in late.values() for pk in one.channels})
+    notices = Notice.objects.filter(key__in=late).order_by("pk").values_list("key", "pk")
+    deliveries = [
+        _delivery(late[key], notice, channels[pk])
+        for key, notice in notices
+        for pk in late[key].channels
+        if pk in channels
+    ]
+    Delivery.objects.bulk_create(deliveries, ignore_conflicts=True)
 
 
 def _row(one: NewNotice) -> Notice:

@@ -50,6 +50,23 @@ def rule_save(*, wanted: Wanted, rule: Rule | None = None) -> Rule:
     return saved
 
 
+def rule_once(*, wanted: Wanted) -> tuple[Rule, bool]:
+    """The rule that says just this, and whether it was made now. RuleRefused. Who asks for the same at the
+    same time waits for the other."""
+    with transaction.atomic():
+        Channel.objects.select_for_update(no_key=True).filter(pk=wanted.channel.pk).first()
+        same = Rule.objects.filter(
+            channel=wanted.channel,
+            subject=wanted.subject,
+            subject_id=wanted.subject_id,
+            minutes=wanted.minutes,
+        )
+        for rule in same.select_related("channel").order_by("pk"):
+            if set(rule.events) == set(wanted.events):
+                return rule, False
+        return rule_save(wanted=wanted), True
+
+
 def _count(wanted: Wanted) -> None:
     rules, most = Rule.objects.filter(subject=wanted.subject), MOST_RULES[wanted.subject]
     if wanted.subject == Subject.PERSON and wanted.subject_id is not None:

@@ -278,6 +278,8 @@ PORTS = range(env.int("FIRST_PORT", 29500), env.int("FIRST_PORT", 29500) + 2000)
 # Alerts
 ALERT_SECONDS = env.float("ALERT_SECONDS", 10.0)  # for one try of a delivery, from the name to the last byte
 ALERT_LEASE_SECONDS = env.float("ALERT_LEASE_SECONDS", 60.0)  # a try that was not settled is repeated then
+if ALERT_LEASE_SECONDS <= ALERT_SECONDS:
+    raise ImproperlyConfigured("ALERT_LEASE_SECONDS has to be more than ALERT_SECONDS")
 ALERT_APPRISE = env.bool("ALERT_APPRISE", False)
 ALERT_CA_FILE = env.str("ALERT_CA_FILE", "")  # certificates that are trusted besides the system's
 try:

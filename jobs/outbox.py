@@ -6,10 +6,11 @@ notice is posted and the flag taken away, in one transaction: whoever dies has d
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import OuterRef, Subquery
 
 from alerts.rules import Subject
@@ -17,6 +18,8 @@ from alerts.services import NewNotice, notices_post
 from jobs.models import Attempt, Job, JobEvent
 from pools.bulk import among
 from teams.models import Membership
+
+logger = logging.getLogger(__name__)
 
 MOST_TOLD = 500  # events in one transaction
 MOST_BATCHES = 8  # in one call
@@ -52,9 +55,24 @@ def _batch_tell() -> int:
         if ids:
             events = list(_read(ids))
             members = still_members(event.job for event in events)
-            notices_post([_notice(one, members) for one in events if not one.job.draft])
+            _tell([one for one in events if not one.job.draft], members)
             JobEvent.objects.filter(among(ids)).update(to_tell=False)
     return len(ids)
+
+
+def _tell(events: Sequence[Any], members: set[tuple[int, int]]) -> None:
+    """One of which nothing can be told must not hold up the others for ever: the log says that it is lost."""
+    try:
+        with transaction.atomic():
+            notices_post([_notice(one, members) for one in events])
+    except OperationalError:  # of the database as a whole: all of them are told later
+        raise
+    except Exception:
+        if len(events) == 1:
+            logger.exception("event %s cannot be told of and is given up", events[0].pk)
+            return
+        for one in events:
+            _tell([one], members)
 
 
 def _read(ids: Sequence[int]) -> Iterable[Any]:

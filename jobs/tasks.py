@@ -1,8 +1,12 @@
 """Celery tasks of the queue. Each is safe to run twice and bounded."""
 
+import logging
+
 from celery import shared_task
 
 from jobs import faults, outbox, overdue, scheduling
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task(name="jobs.tasks.queue_cycle")
@@ -18,5 +22,8 @@ def queue_tick() -> None:
 
 @shared_task(name="jobs.tasks.notices_tick")
 def notices_tick() -> None:
-    outbox.events_tell()
-    overdue.rules_look()
+    for tell in (outbox.events_tell, overdue.rules_look):
+        try:
+            tell()
+        except Exception:  # neither must go without because of the other
+            logger.exception("%s failed", tell.__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 from django.utils.translation import gettext
@@ -13,6 +14,8 @@ from runs.logs import log_read
 from runs.terminal import readable
 from teams.vault import InvalidToken, decrypt
 
+logger = logging.getLogger(__name__)
+
 MOST_LINES = 20
 TAIL_BYTES = 64 * 2**10
 LONGEST_LINE = 500  # characters; of a longer line its beginning
@@ -21,14 +24,17 @@ HIDDEN = "•••"
 
 
 def last_lines(job: Job, attempt: int, rank: int) -> tuple[str, ...]:
-    """Of a Worker, oldest first; none where they cannot be read, or where a private value cannot be, so that
-    nobody could tell whether it is in them."""
+    """Of a Worker, oldest first; none where they cannot be read, for whatever reason, or where a private
+    value cannot be, so that nobody could tell whether it is in them. They must not cost the alert itself."""
     try:
         values = private_values(job)
         chunk = log_read(job=job, attempt=attempt, rank=rank, offset=-TAIL_BYTES, limit=TAIL_BYTES)
+        return lines_of(chunk.data, values, cut=chunk.offset > 0)
     except (EngineError, InvalidToken):
         return ()
-    return lines_of(chunk.data, values, cut=chunk.offset > 0)
+    except Exception:
+        logger.exception("job %s: its last lines cannot be told", job.pk)
+        return ()
 
 
 def tail_read(job: Job, attempt: int, rank: int, lines: int) -> str:

@@ -15,11 +15,13 @@ from jobs.texts import job_told
 from runs.last_lines import last_lines
 from runs.texts import machine_told
 
+WITHOUT_LINES = frozenset({"queued_too_long", "deploying_too_long"})  # what there is, is of an earlier run
+
 
 def job_telling(notice: Notice, log: bool) -> Told:
     """With the last lines of the Worker that failed first, or of Worker 0; none before the first attempt."""
     told, data = job_told(notice), notice.data
-    if not log or not data["attempt"]:
+    if not log or not data["attempt"] or notice.code in WITHOUT_LINES:
         return told
     job = Job.objects.light().select_related("pool").filter(pk=notice.subject_id).first()
     return told if job is None else replace(told, log=last_lines(job, data["attempt"], _rank(data)))
@@ -27,9 +29,9 @@ def job_telling(notice: Notice, log: bool) -> Told:
 
 def _rank(data: Mapping[str, Any]) -> int:
     """The Worker that the notice is about."""
-    event = data.get("event", {})
-    for named in (data.get("first_failure"), event.get("reason", {}).get("data"), event):
-        if named and "rank" in named:
+    event = data.get("event") or {}
+    for named in (data.get("first_failure"), (event.get("reason") or {}).get("data"), event):
+        if named and named.get("rank") is not None:
             return int(named["rank"])
     return 0
 

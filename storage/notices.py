@@ -29,6 +29,9 @@ def disks_watch() -> int:
         if space is not None:
             by_device[space.device].append((folder, space))
     noted = set(marks_of(MARK))
+    if len(folders) == sum(map(len, by_device.values())):  # all have answered: what is not there, is gone
+        for key in noted - {f"{MARK}{device}" for device in by_device}:
+            mark_clear(key)
     return sum(_watch(device, found, noted) for device, found in by_device.items())
 
 

@@ -21,7 +21,8 @@ _FORBIDDEN = re.compile(r"[\s\\\x00-\x1f\x7f]")
 # Networks that lead to the machine, its site or its cloud, and that `ipaddress` does not call private
 # everywhere: among them the metadata services of Azure and Oracle Cloud, and NAT64 of a site's own.
 _NEVER = tuple(
-    ip_network(network) for network in ("192.0.0.0/24", "168.63.129.16/32", "64:ff9b:1::/48", "fec0::/10")
+    ip_network(network)
+    for network in ("192.0.0.0/24", "168.63.129.16/32", "64:ff9b:1::/48", "fec0::/10", "3fff::/20")
 )
 _NAT64 = ip_network("64:ff9b::/96")
 _COMPATIBLE = ip_network("::/96")

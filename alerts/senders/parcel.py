@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext
@@ -24,8 +24,8 @@ class Parcel:
     """A notice on its way to one channel. `key` is the same at each try, and no other's. `link` leads to the
     page of the subject."""
 
-    target: str
-    secret: str
+    target: str = field(repr=False)
+    secret: str = field(repr=False)
     notice: Notice
     told: Told
     link: str

@@ -22,6 +22,7 @@ REFUSED_ADDRESSES = [
     *("169.254.169.254", "100.64.0.1", "100.100.100.200", "192.0.0.192", "168.63.129.16", "198.18.0.1"),
     *("224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255", "192.0.2.1", "203.0.113.9"),
     *("::", "::1", "::7f00:1", "fe80::1", "fe80::1%2", "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1"),
+    "3fff::1",
     *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "2001:db8::1"),
     *("2002:7f00:1::", "2002:a9fe:a9fe::1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808"),
     "2001:0:4136:e378:8000:63bf:80ff:fffe",  # Teredo of 127.0.0.1
@@ -183,3 +184,15 @@ def test_malformed_networks_are_told_at_start(value):
 
 def test_a_told_without_anything_is_sent_too(sink, channel, notice):
     assert send(channel("webhook", sink.url()), notice, Told("")) == Sent()
+
+
+def test_a_lease_that_a_try_can_outlast_is_refused_at_the_start():
+    done = subprocess.run(
+        [sys.executable, "-c", "from console import settings"],
+        env={**os.environ, "ALERT_SECONDS": "10", "ALERT_LEASE_SECONDS": "10"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert f"{ImproperlyConfigured.__name__}: ALERT_LEASE_SECONDS" in done.stderr

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.test import Client
 from django.utils import timezone
 
 from alerts.models import Channel, Delivery, Rule
@@ -329,3 +330,30 @@ def test_the_schema_knows_them(api: Any) -> None:
         RULES,
         f"{RULES}{{id}}/",
     }
+
+
+def test_the_same_rule_again_is_the_one_that_is_there(api: Any) -> None:
+    admin = make_user(is_staff=True)
+    channel = make_channel(admin)
+    body = {"subject": "pool", "channel": channel.pk, "events": ["queue_stuck", "node_down"], "minutes": 30}
+    client = api(admin)
+    first = client.post(RULES, body)
+    again = client.post(RULES, body | {"events": ["node_down", "queue_stuck"]})
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json()
+    assert client.post(RULES, body | {"minutes": 31}).status_code == 201
+    assert Rule.objects.count() == 2
+
+
+def test_names_of_other_admins_private_channels_are_not_told(api: Any) -> None:
+    admin, other = make_user(is_staff=True), make_user(is_staff=True)
+    channel = make_channel(other, name="others-private")
+    rule = Rule.objects.create(channel=channel, subject="pool", events=["node_down"])
+    client = Client()
+    client.force_login(admin)
+    page = client.get("/alerts/rules/").content.decode()
+    assert "others-private" not in page
+    assert "private channel of somebody else" in page
+    for answer in (api(admin).get(RULES).json()["results"][0], api(admin).get(f"{RULES}{rule.pk}/").json()):
+        assert answer["channel"] == {"id": channel.pk, "name": ""}
+    assert api(other).get(f"{RULES}{rule.pk}/").json()["channel"]["name"] == "others-private"

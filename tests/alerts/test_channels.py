@@ -245,3 +245,10 @@ def test_rules_go_with_a_channel_and_the_record_stays() -> None:
     delivery.refresh_from_db()
     assert (delivery.channel, delivery.channel_name) == (None, "phone")
     assert not Rule.objects.exists()
+
+
+def test_neither_address_nor_secret_is_in_what_a_log_would_show() -> None:
+    shown = repr(asked(secret="s3cr3t-4711"))
+    assert "phone" in shown
+    assert "T0K3N" not in shown
+    assert "s3cr3t" not in shown

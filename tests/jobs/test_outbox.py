@@ -8,6 +8,7 @@ from django.db import connection
 
 from alerts.models import Delivery, Notice, Reading
 from alerts.rules import JOB_EVENTS, Subject
+from jobs import outbox, overdue
 from jobs.findings import Reason
 from jobs.lifecycle import event, events, move, restart
 from jobs.models import Attempt, Job, JobEvent
@@ -248,3 +249,37 @@ def test_several_who_tell_at_once_tell_each_once(user, pool, channel):
         thread.join()
     assert (len(told), sum(told)) == (4, 20)
     assert Notice.objects.count() == channel.deliveries.count() == 20
+
+
+def test_an_event_of_which_nothing_can_be_told_holds_up_no_other(user, pool, channel, monkeypatch, caplog):
+    jobs = [make_job(user, pool) for _ in range(3)]
+    for job in jobs:
+        make_rule(channel, Subject.JOB, job.pk, "stopped")
+    move([job.pk for job in jobs], State.QUEUED, State.STOPPED, reason=Reason("stopped_by_user", {}))
+    plain = outbox.job_data
+    broken = jobs[1].pk
+
+    def data(job):
+        if job.pk == broken:
+            raise ValueError("broken")
+        return plain(job)
+
+    monkeypatch.setattr(outbox, "job_data", data)
+    notices_tick()
+    assert set(Notice.objects.values_list("subject_id", flat=True)) == {jobs[0].pk, jobs[2].pk}
+    assert not JobEvent.objects.filter(to_tell=True).exists()
+    lost = JobEvent.objects.get(job=broken, code="stopped")
+    assert f"event {lost.pk} cannot be told of" in caplog.text
+
+
+def test_limits_are_looked_at_though_telling_fails(monkeypatch, caplog):
+    called = []
+
+    def fails():
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(outbox, "events_tell", fails)
+    monkeypatch.setattr(overdue, "rules_look", lambda: called.append(1))
+    notices_tick()
+    assert called == [1]
+    assert "broken" in caplog.text

@@ -150,6 +150,19 @@ def test_a_private_channel_tells_what_its_owner_asked_for_alone(clock, job):
     assert (Notice.objects.count(), rule.channel.deliveries.count()) == (1, 0)
 
 
+def test_a_channel_that_comes_later_is_told_in_the_same_stay(clock, job):
+    first = watch(job, "queued_too_long", 30)
+    clock.goes(30)
+    rules_look()
+    second = watch(job, "queued_too_long", 30, look_in=40)
+    clock.goes(10)
+    rules_look()
+    clock.goes(30)
+    rules_look()
+    assert told() == [("queued_too_long", 0)]
+    assert [rule.channel.deliveries.count() for rule in (first, second)] == [1, 1]
+
+
 def test_nothing_is_told_of_trials_and_of_jobs_that_are_gone(clock, job):
     watch(job, "queued_too_long", 5)
     Job.objects.update(draft="a form")

@@ -21,6 +21,7 @@ from jobs.states import State
 from runs import last_lines as lines
 from runs.last_lines import HIDDEN, LONGEST_LINE, MOST_LINES, hidden, lines_of
 from runs.registry import engine_of
+from runs.tellings import _rank
 from teams.vault import encrypt
 from tests.factories import make_job, make_pool, make_team, make_user
 
@@ -190,6 +191,23 @@ def test_lines_that_may_hold_what_cannot_be_read_are_not_told(job):
     assert told(notice, log=True).log == ()
 
 
+@pytest.mark.parametrize("code", ["queued_too_long", "deploying_too_long"])
+def test_a_wait_carries_no_lines_of_an_earlier_run(job, code):
+    notice = fail(job)
+    write_log(job, 1, b"of the run before\n")
+    assert told(notice, log=True).log == ("of the run before",)
+    notice.codes, notice.data["minutes"] = [code], 5
+    assert told(notice, log=True).log == ()
+
+
+def test_what_is_known_of_no_worker_is_told_with_the_first(job):
+    notice = fail(job)
+    write_log(job, 0, b"of Worker 0\n")
+    notice.data |= {"first_failure": {"rank": None}, "event": {"reason": None}}
+    notice.codes = ["restarted"]
+    assert _rank(notice.data) == 0
+
+
 def test_values_that_came_from_another_job_are_hidden_too(job, user):
     notice = fail(job)
     write_log(job, 1, b"using taken-over\n")
@@ -203,6 +221,8 @@ def test_a_log_that_cannot_be_read_is_none(job, monkeypatch):
 
     notice = fail(job)
     monkeypatch.setattr(lines, "log_read", gone)
+    assert told(notice, log=True).log == ()
+    monkeypatch.setattr(lines, "log_read", lambda **_asked: None)  # no answer that anybody foresaw
     assert told(notice, log=True).log == ()
     Job.objects.filter(pk=job.pk).delete()
     assert told(notice, log=True).title == "Failed: 训练 <b>"

@@ -68,6 +68,13 @@ def test_what_does_not_answer_is_neither_full_nor_empty(disks):
     assert notices.disks_watch() == 0
 
 
+def test_a_device_that_is_gone_is_forgotten(disks):
+    make_user(is_staff=True)
+    for device, told_of in ((1, 1), (2, 1), (1, 1)):
+        disks[str(settings.DATA_DIR)] = (device, 95)
+        assert notices.disks_watch() == told_of
+
+
 def test_the_real_file_system_answers(tmp_path):
     space = space_ask(str(tmp_path))
     assert space is not None
