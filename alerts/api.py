@@ -96,8 +96,8 @@ class ChannelDetail(ApiView):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Its rules go with it."""
-        channel_delete(channel=_changeable(request, pk))
+        """Its rules go with it, at once; whose they are hears of that behind the bell."""
+        channel_delete(channel=_changeable(request, pk), actor=cast(User, request.user))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -11,11 +11,11 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from alerts.models import Channel, Delivery, Rule
+from alerts.losing import loss_tell, rules_ended_by
+from alerts.models import Channel, Delivery
 from alerts.rules import SIGNED, TEST, Kind, State, Subject
 from alerts.senders import kinds_offered, target_check
 from alerts.services import NewNotice, notices_post
@@ -120,7 +120,9 @@ def channel_change(*, channel: Channel, actor: User, asked: Asked) -> Channel:
         if now is None:
             raise ChannelRefused([Refusal("channel", "channel_deleted")])
         changed = replace(Asked.like(now, target=asked.target, secret=asked.secret), **wanted)
-        rules_ended_by(now, changed.team).delete()
+        ended = rules_ended_by(now, changed.team)
+        loss_tell(channel=now, rules=ended, actor=actor, gone=False, at=timezone.now())
+        ended.delete()
         _fill(now, changed)
         if asked.target is not None or asked.secret is not None:
             now.refusals, now.disabled_at = 0, None
@@ -128,25 +130,12 @@ def channel_change(*, channel: Channel, actor: User, asked: Asked) -> Channel:
     return now
 
 
-def rules_ended_by(channel: Channel, team: Team | None) -> QuerySet[Rule]:
-    """The rules that end when the channel, shared as it is kept now, is shared with `team`, or None: is its
-    owner's alone. Of what new jobs begin with, those of persons who may not use it then. Of jobs, those that
-    others asked for if it becomes private, and all if it goes to another team, as the jobs are not that
-    team's. The rules of a private channel stay: the jobs of another team are not told there meanwhile."""
-    users = [channel.owner_id]
-    if team is not None:
-        users += Membership.objects.filter(team=team).values_list("user", flat=True)
-    persons = Q(subject=Subject.PERSON) & ~Q(subject_id__in=users)
-    jobs = Q(subject=Subject.JOB)
-    if team is None:
-        jobs &= ~Q(author=channel.owner_id)
-    moves = channel.team_id is not None and channel.team_id != (team.pk if team else None)
-    return Rule.objects.filter(persons | jobs if moves else persons, channel=channel)
-
-
-def channel_delete(*, channel: Channel) -> None:
-    """Its rules go with it; what was on its way to it is dropped, and the record of deliveries stays."""
-    channel.delete()  # locks the channel before it changes any delivery, as all do
+def channel_delete(*, channel: Channel, actor: User) -> None:
+    """Its rules go with it, and whose they are hears of that; what was on its way to it is dropped, and the
+    record of deliveries stays."""
+    with transaction.atomic():
+        loss_tell(channel=channel, rules=channel.rules.all(), actor=actor, gone=True, at=timezone.now())
+        channel.delete()  # locks the channel before it changes any delivery, as all do
 
 
 def channel_test(*, channel: Channel, actor: User) -> Delivery:

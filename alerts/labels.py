@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.functional import Promise
 from django.utils.translation import pgettext_lazy
 
-from alerts.rules import CHANNEL_DISABLED, TEST
+from alerts.rules import CHANNEL_DISABLED, CHANNEL_GONE, CHANNEL_UNSHARED, TEST
 
 EVENT_LABELS: dict[str, Promise] = {
     "running": pgettext_lazy("event", "Started running"),
@@ -29,6 +29,8 @@ EVENT_LABELS: dict[str, Promise] = {
     "disk_nearly_full": pgettext_lazy("event", "Disk nearly full"),
     TEST: pgettext_lazy("event", "Test"),
     CHANNEL_DISABLED: pgettext_lazy("event", "Channel disabled"),
+    CHANNEL_UNSHARED: pgettext_lazy("event", "Channel not shared any more"),
+    CHANNEL_GONE: pgettext_lazy("event", "Channel deleted"),
 }
 
 WITH_MINUTES: dict[str, Promise] = {

@@ -40,6 +40,7 @@ MACHINE_EVENTS = ("engine_late", "disk_nearly_full")
 TIMED_EVENTS = frozenset({*TIMED_JOB_EVENTS, "queue_stuck", "engine_late"})
 TEST = "test"
 CHANNEL_DISABLED = "channel_disabled"
+CHANNEL_UNSHARED, CHANNEL_GONE = "channel_unshared", "channel_gone"
 
 EVENTS_OF = {
     Subject.JOB: (*JOB_EVENTS, *TIMED_JOB_EVENTS),

@@ -3,7 +3,7 @@ know none of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from alerts.message import Told
 from alerts.models import Notice
@@ -14,6 +14,10 @@ Telling = Callable[[Notice, bool], Told]
 # Ids and names of all there are now, by name.
 Naming = Callable[[], list[tuple[int, str]]]
 
+# The creators, by the ids of those that have not ended.
+Living = Callable[[Collection[int]], dict[int, int]]
+
+_livings: dict[str, Living] = {}
 _namings: dict[str, Naming] = {}
 _tellings: dict[str, Telling] = {}
 
@@ -34,3 +38,12 @@ def naming_set(subject: str, naming: Naming) -> None:
 def named(subject: str) -> list[tuple[int, str]]:
     """Ids and names of what rules can be on; KeyError if no app names such a subject."""
     return _namings[subject]()
+
+
+def living_set(subject: str, living: Living) -> None:
+    _livings[subject] = living
+
+
+def living(subject: str, ids: Collection[int]) -> dict[int, int]:
+    """Of these the ones that have not ended, with their creators; KeyError if no app knows such a subject."""
+    return _livings[subject](ids)

@@ -1,4 +1,4 @@
-"""How notices of channels are told: a test, and that one is disabled."""
+"""How notices of channels are told: a test, and that one is disabled, or not theirs any more."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from alerts.labels import event_label
 from alerts.message import Told
 from alerts.models import Notice
 from alerts.moments import moment_text
-from alerts.rules import TEST, Subject
+from alerts.rules import CHANNEL_GONE, CHANNEL_UNSHARED, TEST, Subject
 from alerts.subjects import telling_set
 from alerts.texts import error_text
+
+LOST = (CHANNEL_UNSHARED, CHANNEL_GONE)  # the reader may not see the channel any more
 
 
 def channel_telling(notice: Notice, log: bool) -> Told:
@@ -22,6 +24,8 @@ def channel_telling(notice: Notice, log: bool) -> Told:
     if notice.code == TEST:
         text = _("This channel works: notices arrive here as this one did.")
         facts.append((pgettext("who did it", "By"), data["actor"]))
+    elif notice.code in LOST:
+        text = _ended(data["rules"])
     else:
         text = _("The receiver refused several notices, one after the other; nothing is sent to it any more.")
         if "unsent" in data:
@@ -31,10 +35,14 @@ def channel_telling(notice: Notice, log: bool) -> Told:
         title=title % {"event": event_label(notice.code), "name": data["name"]},
         text=text,
         facts=(*facts, (_("Time"), moment_text(notice.at))),
-        path=reverse("channel", args=[notice.subject_id]),
+        path=reverse("rules") if notice.code in LOST else reverse("channel", args=[notice.subject_id]),
         name=data["name"],
         id=str(notice.subject_id),
     )
+
+
+def _ended(n: int) -> str:
+    return ngettext("%(n)s rule of yours ended with it.", "%(n)s rules of yours ended with it.", n) % {"n": n}
 
 
 def _notices(n: int) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from alerts.message import Told
 from alerts.models import Notice
 from alerts.rules import Subject
-from alerts.subjects import telling_set
+from alerts.subjects import living_set, telling_set
 from jobs.models import Job
+from jobs.states import LIVE
 from jobs.texts import job_told
 from runs.last_lines import last_lines
 from runs.texts import machine_told
@@ -40,5 +41,10 @@ def machine_telling(notice: Notice, log: bool) -> Told:
     return machine_told(notice)
 
 
+def jobs_living(ids: Collection[int]) -> dict[int, int]:
+    return dict(Job.objects.filter(pk__in=ids, state__in=LIVE).values_list("pk", "creator"))
+
+
 telling_set(Subject.JOB, job_telling)
+living_set(Subject.JOB, jobs_living)
 telling_set(Subject.MACHINE, machine_telling)

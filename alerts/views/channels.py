@@ -23,6 +23,7 @@ from alerts.channels import (
     roles_of,
 )
 from alerts.forms import LANGUAGE_NAMES, ChannelForm, sent
+from alerts.losing import Loss, loss_read, rules_ended_by
 from alerts.models import KIND_LABELS, Channel, Delivery
 from alerts.reading import channels_read, newest_deliveries
 from alerts.repeating import channel_enable, delivery_repeat
@@ -34,6 +35,7 @@ from teams.models import User
 from teams.pages import NOT_CHANGED, digest, fresh, part_or_page, plain_id, posted, signed_in, wants_part
 
 PAGE_SIZE = 30
+CONFIRMED = "confirmed"  # sent by the page that asks whether rules are to end
 CHANGED = "deliveries"  # tells the list on a channel's page that it shows something old
 
 
@@ -125,6 +127,10 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     user = signed_in(request)
     channel = _changeable(user, pk)
     form = ChannelForm(user, channel.kind, channel, data=sent(request))
+    if form.is_valid() and CONFIRMED not in request.POST:
+        loss = loss_read(rules_ended_by(channel, form.asked.team), user)
+        if loss:
+            return _asked(request, channel, loss)
     if form.is_valid():
         try:
             channel_change(channel=channel, actor=user, asked=form.asked)
@@ -134,6 +140,13 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
             messages.success(request, _("Saved."))
             return redirect("channel", pk=pk)
     return _form(request, form)
+
+
+def _asked(request: HttpRequest, channel: Channel, loss: Loss) -> HttpResponse:
+    """The question whether rules are to end, with all that was typed."""
+    typed = [(name, value) for name in request.POST for value in request.POST.getlist(name)]
+    kept = [pair for pair in typed if pair[0] != "csrfmiddlewaretoken"]
+    return render(request, "alerts/channel_unshare.html", {"channel": channel, "loss": loss, "kept": kept})
 
 
 def _form(request: HttpRequest, form: ChannelForm) -> HttpResponse:
@@ -147,14 +160,15 @@ def _form(request: HttpRequest, form: ChannelForm) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Asks first, and says what goes with it."""
-    channel = _changeable(signed_in(request), pk)
+    user = signed_in(request)
+    channel = _changeable(user, pk)
     if request.method == "POST":
-        channel_delete(channel=channel)
+        channel_delete(channel=channel, actor=user)
         messages.success(request, _("The channel was deleted."))
         return redirect("channels")
     context = {
         "channel": channel,
-        "rules": channel.rules.count(),
+        "loss": loss_read(channel.rules.all(), user),
         "waiting": channel.deliveries.filter(state=State.WAITING).count(),
     }
     return render(request, "alerts/channel_delete.html", context)

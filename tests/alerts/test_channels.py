@@ -241,7 +241,7 @@ def test_rules_go_with_a_channel_and_the_record_stays() -> None:
     channel = make_channel(alice, name="phone")
     delivery = channel_test(channel=channel, actor=alice)
     Rule.objects.create(channel=channel, subject="person", subject_id=alice.pk, events=["failed"])
-    channel_delete(channel=channel)
+    channel_delete(channel=channel, actor=alice)
     delivery.refresh_from_db()
     assert (delivery.channel, delivery.channel_name) == (None, "phone")
     assert not Rule.objects.exists()

@@ -39,7 +39,7 @@ def test_deleting_beside_a_claim_is_no_deadlock(what: str) -> None:
     channel = make_channel(owner, team=team)
     (delivery,) = post(channel)
     deletes: dict[str, Callable[[], object]] = {
-        "channel": lambda: channel_delete(channel=Channel.objects.get(pk=channel.pk)),
+        "channel": lambda: channel_delete(channel=Channel.objects.get(pk=channel.pk), actor=channel.owner),
         "owner": User.objects.get(pk=owner.pk).delete,
         "team": Team.objects.get(pk=team.pk).delete,
     }

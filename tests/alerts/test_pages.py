@@ -263,7 +263,7 @@ def test_deleting_asks_and_says_what_goes_with_it(client: Client, alice: User) -
     Rule.objects.create(channel=channel, subject="person", subject_id=alice.pk, events=["failed"])
     channel_test(channel=channel, actor=alice)
     asked = text(client.get(f"/alerts/channels/{channel.pk}/delete/"))
-    assert "1 rule leads to it and goes with it." in asked
+    assert "These rules end with it: 1 rule that your new jobs begin with" in asked
     assert "1 notice is on its way to it and will not be sent." in asked
     assert Channel.objects.exists()
     assert client.post(f"/alerts/channels/{channel.pk}/delete/")["Location"] == "/alerts/channels/"
