@@ -19,7 +19,6 @@ WORDS = [
     "@all @所有人 @channel",
     "*bold* _it_ ~no~ `code` [link](https://evil.example) :tada:",
     "{{name}} ${x} %s %(x)s",
-    "\u202egnp.exe\u202c",
     "=cmd|' /C calc'!A0",
 ]
 LIMITS = {"feishu": 20_000, "dingtalk": 20_000, "slack": 30_000, "teams": 28_000}
@@ -66,6 +65,17 @@ def test_words_arrive_literally(sink, channel, notice, told, kind, words):
     text = arrived(kind, sink.asked[0])
     for place in (f"{words} failed", f"t {words}", f"f {words}", f"l {words}"):
         assert place in text
+
+
+@pytest.mark.parametrize("kind", [*GOOD, "webhook"])
+def test_nothing_turns_what_is_read(sink, channel, notice, told, kind):
+    """A name may not make the rest of a message read backwards; that there was a sign is seen."""
+    sink.answer(GOOD.get(kind, GOOD["teams"]))
+    told = replace(told, title="\u202egnp.exe\u202c failed", log=("l \u2066x",))
+    assert send(channel(kind, sink.url()), notice, told) == Sent()
+    text = arrived(kind, sink.asked[0])
+    assert "\ufffdgnp.exe\ufffd failed" in text
+    assert "l \ufffdx" in text
 
 
 def test_wecom_calls_nobody(sink, channel, notice, told):
