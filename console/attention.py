@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Min, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 
+from alerts.models import Channel, Delivery
+from alerts.repeating import NOT_ARRIVED, WITHIN
 from console.texts import (
     OUT_OF_SERVICE,
     TITLES,
+    channel_text,
     deploying_text,
     ending_text,
     hanging_text,
@@ -106,8 +109,20 @@ def attention_read(scope: Scope, *, mine: bool) -> list[Group]:
         Group("paused", [_paused_note(pool) for pool in pools if pool.paused]),
         Group("out_of_service", _out_of_service(pools)),
         _ending(pools, timezone.localdate(now)),
+        _channels(scope.user, now),
     ]
     return [group for group in groups if group.notes]
+
+
+def _channels(user: User, now: datetime) -> Group:
+    """The person's own that are disabled, or whose last delivery of the past day did not arrive."""
+    ended = Delivery.objects.filter(channel=OuterRef("pk"), ended_at__gte=now - WITHIN)
+    last = Subquery(ended.order_by("-ended_at").values("state")[:1])
+    own: Any = Channel.objects.filter(owner=user).annotate(last=last)
+    failing = own.filter(Q(disabled_at__isnull=False) | Q(last__in=NOT_ARRIVED)).order_by("name", "pk")
+    rows = list(failing[: MOST + 1])
+    notes = [Note(one.name, reverse("channel", args=[one.pk]), channel_text(one.disabled_at)) for one in rows]
+    return Group("channels", notes[:MOST], more=len(rows) > MOST)
 
 
 def pool_address(pool_id: int) -> str:

@@ -22,6 +22,7 @@ TITLES: dict[str, Promise] = {
     "deploying": gettext_lazy("Deploying for more than 10 minutes"),
     "paused": gettext_lazy("Paused resource pools"),
     "out_of_service": gettext_lazy("Nodes out of service"),
+    "channels": gettext_lazy("Your alert channels that do not deliver"),
     "ending": gettext_lazy("Prepaid periods over or ending within 30 days"),
 }
 OUT_OF_SERVICE: dict[str, Callable[[int], str]] = {
@@ -53,6 +54,10 @@ def deploying_text(since: datetime, now: datetime, step: str) -> str:
 
 def paused_text() -> str:
     return _("Running jobs go on; none starts.")
+
+
+def channel_text(disabled_at: datetime | None) -> str:
+    return _("Disabled: nothing is sent to it.") if disabled_at else _("Its last notice did not arrive.")
 
 
 def out_of_service_text(state: str, nodes: int, gpus: int, first: str) -> str:

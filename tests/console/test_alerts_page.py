@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from alerts.models import Channel, Delivery
 from console.attention import MOST
 from jobs.findings import Reason
 from jobs.lifecycle import move
@@ -18,7 +19,8 @@ from jobs.states import State
 from pools.models import Node, NodeState, Pool
 from pools.services import node_set_state
 from teams.models import Team, User
-from tests.factories import make_job, make_pool, make_team, make_user, occupy
+from tests.alerts.notices import deliver
+from tests.factories import make_channel, make_job, make_pool, make_team, make_user, occupy
 from tests.jobs.pages import Page
 
 pytestmark = pytest.mark.django_db
@@ -67,6 +69,24 @@ def test_nothing_needs_attention(client: Client, alice: User, pool: Pool) -> Non
     source = client.get("/alerts/").content.decode()
     assert "Nothing needs attention." in source
     assert groups(client) == {}
+
+
+def test_own_channels_that_do_not_deliver(client: Client, alice: User, team: Team) -> None:
+    for owner, name, state in [
+        (alice, "off", "sent"),
+        (alice, "fine", "sent"),
+        (alice, "lost", "given_up"),
+        (alice, "long-ago", "refused"),
+        (make_user(team), "colleague", "refused"),
+    ]:
+        delivery = deliver(make_channel(owner, team, name=name))
+        Delivery.objects.filter(pk=delivery.pk).update(
+            state=state, ended_at=ago(hours=30 if "-" in name else 1)
+        )
+    Channel.objects.filter(name="off").update(disabled_at=timezone.now())
+    said = groups(client)["channels"]
+    assert "lost Its last notice did not arrive. off Disabled: nothing is sent to it." in said
+    assert not {"fine", "long-ago", "colleague"} & set(said.split())
 
 
 def test_signing_in_comes_first() -> None:
@@ -228,7 +248,7 @@ def test_more_than_fit_are_said_to_be_more_at_the_same_cost(
     fail(make_job(alice, pool))
     waiting = make_job(alice, pool, gpus=8, workers=4)
     Job.objects.filter(pk=waiting.pk).update(created_at=ago(hours=1))
-    with django_assert_max_num_queries(18) as first:
+    with django_assert_max_num_queries(19) as first:
         client.get("/alerts/")
     for _ in range(MOST):
         fail(make_job(alice, pool))

@@ -284,7 +284,7 @@ def test_it_costs_the_same_for_many_jobs_and_pools(
         Job.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - timedelta(hours=1))
 
     life(pool)
-    with django_assert_max_num_queries(34) as first:
+    with django_assert_max_num_queries(35) as first:
         page = home(client)
     for _ in range(3):
         life(pool)
