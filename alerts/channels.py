@@ -135,7 +135,8 @@ def channel_delete(*, channel: Channel, actor: User) -> None:
     record of deliveries stays."""
     with transaction.atomic():
         loss_tell(channel=channel, rules=channel.rules.all(), actor=actor, gone=True, at=timezone.now())
-        channel.delete()  # locks the channel before it changes any delivery, as all do
+        Channel.objects.select_for_update().filter(pk=channel.pk).first()  # before its deliveries, as all do
+        channel.delete()
 
 
 def channel_test(*, channel: Channel, actor: User) -> Delivery:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.db.models.signals import pre_delete
-from django.dispatch import receiver
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from alerts.querysets import ChannelQuerySet, DeliveryQuerySet, NoticeQuerySet
 from alerts.rules import Kind, State, Subject
-from teams.models import Team, User
+from teams.models import Team
 
 KIND_LABELS = {
     Kind.EMAIL: _("E-mail"),
@@ -76,15 +72,6 @@ class Channel(models.Model):
     def speaks(self) -> str:
         """The code of the language of what it sends."""
         return str(self.language or self.owner.language or settings.LANGUAGE_CODE)
-
-
-@receiver(pre_delete, sender=Channel)
-def _lock(instance: Channel, **_kwargs: Any) -> None:
-    """Whoever deletes a channel, alone or with its owner or team, changes its deliveries first. Whoever sends
-    to it has it locked by then and wants one of those: so it is locked before all else, and its owner before
-    it, as where channels are changed."""
-    User.objects.select_for_update(no_key=True).filter(pk=instance.owner_id).first()
-    Channel.objects.select_for_update().filter(pk=instance.pk).first()
 
 
 class Rule(models.Model):
