@@ -24,6 +24,7 @@ urlpatterns = [
     path("jobs/estimate/", create.estimate, name="job-estimate"),
     path("jobs/snippets/", create.snippets, name="job-snippets"),
     path("jobs/variables/", create.variables, name="job-variables"),
+    path("jobs/alert-channels/", alerts.channels, name="job-alert-channels"),
     path("jobs/trial/", trials.trial, name="job-trial"),
     path("jobs/template/", templates.command_template, name="job-command-template"),
     path("jobs/<job:key>/", detail.job_page, name="job"),

@@ -8,12 +8,12 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from alerts.models import Delivery
 from alerts.rules import Subject
@@ -27,7 +27,7 @@ from jobs.services import RequestRefused
 from jobs.texts.alerts import alert_text, hidden_text
 from jobs.views.standing import jobs_shown
 from teams.models import User
-from teams.pages import fresh, signed_in
+from teams.pages import fresh, part, plain_id, signed_in, teams_of
 
 
 def alerts_shown(job: Job, user: User) -> dict[str, Any]:
@@ -72,6 +72,21 @@ def job_alerts(request: HttpRequest, key: str) -> HttpResponse:
     return redirect(reverse("job", args=[key]))
 
 
+@part
+@require_safe
+def channels(request: HttpRequest) -> HttpResponse:
+    """The choices of a row of alerts for jobs of a team of the user, as they are now."""
+    asked = plain_id(request.GET.get("team"))
+    if asked not in [team.pk for team in teams_of(request)]:
+        raise Http404
+    context = {"channels": _sorted(channels_read(signed_in(request).pk, asked))}
+    return render(request, "jobs/alerts/channels.html", context)
+
+
+def _sorted(channels: Mapping[int, ChannelFacts]) -> list[ChannelFacts]:
+    return sorted(channels.values(), key=lambda channel: (channel.name, channel.id))
+
+
 def _page(
     request: HttpRequest,
     job: Job,
@@ -86,7 +101,7 @@ def _page(
     context: dict[str, Any] = {
         "job": job,
         "rows": rows.shown,
-        "channels": sorted(channels.values(), key=lambda channel: (channel.name, channel.id)),
+        "channels": _sorted(channels),
         "others": [alert_text(one.events, one.minutes, one.name or hidden_text()) for one in others],
         "errors": rows.errors,
     }

@@ -104,3 +104,18 @@ def test_another_team_takes_its_channel_along(page: Page) -> None:
     choose_team(page, "vision")
     expect(page.locator(ROWS)).to_have_count(2)
     assert rows(page) == before
+
+
+def test_a_channel_made_meanwhile_can_be_chosen(page: Page, alice: User) -> None:
+    """Coming back from the tab where it was made, with what was chosen and typed before left alone."""
+    page.click("#section-alerts > summary")
+    fill(page, 0, "failed", "my mail")
+    before = rows(page)
+    make_channel(alice, name="brand new")
+    page.locator("[name=alert_channel]").first.focus()
+    with page.expect_response("**/jobs/alert-channels/*"):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator("#alert-rows option", has_text="brand new")).to_have_count(1)
+    assert rows(page) == before
+    expect(page.locator("[name=alert_channel]").first).to_be_focused()
+    page.locator("[name=alert_channel]").first.select_option(channel("brand new"))
