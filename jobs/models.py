@@ -263,8 +263,10 @@ class Attempt(models.Model):
         verbose_name = _("attempt")
         verbose_name_plural = _("attempts")
         ordering = ["job", "number"]
-        indexes = [  # for what drops the files, which is asked each second
-            models.Index(fields=["id"], condition=Q(files_held=True), name="attempt_files_held")
+        indexes = [
+            # For what drops the files, which is asked each second.
+            models.Index(fields=["id"], condition=Q(files_held=True), name="attempt_files_held"),
+            models.Index(fields=["placed_at"], name="attempt_placed"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["job", "number"], name="attempt_once"),

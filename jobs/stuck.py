@@ -66,6 +66,5 @@ def _watch(pool: Pool) -> int:
 
 
 def _started_since(pool: Pool, moment: datetime) -> bool:
-    """Whether the pool's latest attempt is of a later time; reads from the end of the table."""
-    last = Attempt.objects.filter(job__pool=pool).order_by("-pk").values_list("placed_at", flat=True).first()
-    return last is not None and last >= moment
+    """Whether an attempt of the pool is of a later time; reads those alone, of all pools."""
+    return Attempt.objects.filter(job__pool=pool, placed_at__gte=moment).exists()
