@@ -61,10 +61,8 @@ def main() -> None:
             plain.append(timed([ids.pop() for _ in range(JOBS)]))
             JobEvent.objects.update(to_tell=False)  # nobody told of them
             mine = [ids.pop() for _ in range(JOBS)]
-            rules = [
-                Rule(channel=channel, subject=Subject.JOB, subject_id=pk, events=["succeeded"]) for pk in mine
-            ]
-            Rule.objects.bulk_create(rules)
+            asked = {"channel": channel, "author": channel.owner, "events": ["succeeded"]}
+            Rule.objects.bulk_create(Rule(**asked, subject=Subject.JOB, subject_id=pk) for pk in mine)
             signal_all(running, signal.SIGCONT)
             told.append(timed(mine))
             wait_until_told(running)

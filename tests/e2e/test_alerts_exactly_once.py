@@ -45,10 +45,9 @@ for line in sys.stdin:
     elif word == "pause":
         Pool.objects.update(paused=given[0])
     elif word == "rules":
-        for key in given[1]:
-            job = Job.objects.get(key=key)
-            events = ["running", "succeeded", "failed"]
-            Rule.objects.create(channel_id=given[0], subject="job", subject_id=job.pk, events=events)
+        told = {"channel_id": given[0], "subject": "job", "events": ["running", "succeeded", "failed"]}
+        for job in Job.objects.filter(key__in=given[1]):
+            Rule.objects.create(**told, subject_id=job.pk, author_id=job.creator_id)
     elif word == "untold":
         answer = JobEvent.objects.filter(to_tell=True).count()
     elif word == "states":

@@ -147,7 +147,7 @@ def test_an_alternative_is_taken_over_and_taken_back(
     occupy(north.pool, [4, 4, 4, 1])
     before = page.evaluate(VALUES, OF_THE_PAGE)
     elsewhere = where != "here"
-    expect(page.locator(".ty-alternatives li")).to_have_count(2)
+    expect(page.locator(".ty-alternatives li")).to_have_count(3)
     row = page.locator(".ty-alternatives li", has_text="near" if elsewhere else "4 Workers of 4 GPUs")
     row.locator("button").click()
     expect(page.locator("#taken-over")).to_be_visible()

@@ -102,8 +102,9 @@ def test_an_update_in_a_large_pool_reads_as_much_as_in_any(
     if busy:
         occupy(large, [1] * 30)
     if told:
-        sent |= {"alert_channel": [str(make_channel(alice).pk)] * 20, "alert_timed": [""] * 20}
-        sent |= {"alert_event": [f"{row}.failed" for row in range(20)], "alert_minutes": [""] * 20}
+        channels = [str(make_channel(alice).pk) for _ in range(20)]
+        sent |= {"alert_channel": channels, "alert_timed": [""] * 20, "alert_minutes": [""] * 20}
+        sent |= {"alert_event": [f"{row}.failed" for row in range(20)]}
     shown = sent | {"shown_team": [str(team.pk)], "shown_pool": [str(large.pk)]}
     # Two tell who asks; where it waits, another pool is looked at; alerts need the names of the channels.
     with django_assert_max_num_queries(8 + busy + told):
