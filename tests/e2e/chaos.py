@@ -139,13 +139,7 @@ class Breaker:
         return self._kill("celery.beat:Scheduler")
 
     def _kill(self, word: str) -> str:
-        killed = []
-        for part in self.console.parts()[1:]:
-            with suppress(psutil.NoSuchProcess):
-                if word in " ".join(part.cmdline()):
-                    part.kill()
-                    killed.append(part.pid)
-        return f"killed {killed}"
+        return f"killed {self.console.kill_parts(word)}"
 
     def _redis(self) -> str:
         told = self._kill("redis-server")

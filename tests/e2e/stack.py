@@ -91,6 +91,16 @@ class Console:
         assert self.runner is not None
         return [self.runner, *self.runner.children(recursive=True)]
 
+    def kill_parts(self, word: str) -> list[int]:
+        """SIGKILL to those that the runner keeps with the word in their command line; their pids."""
+        killed = []
+        for part in self.parts()[1:]:
+            with suppress(psutil.NoSuchProcess):  # it may have ended just now
+                if word in " ".join(part.cmdline()):
+                    part.kill()
+                    killed.append(part.pid)
+        return killed
+
     def kill(self) -> None:
         """SIGKILL to every process of the console at once: runner, web, workers, beat, Redis."""
         parts = self.parts()

@@ -12,9 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
 
-import psutil
 import pytest
 
 from console.runner.processes import tie_to_parent
@@ -111,10 +109,7 @@ class Second:
 def kill_first(console, name):
     """The one that the console's runner keeps."""
     word = {"state": "--queues=state,engine", "slow": "--queues=slow", "beat": "celery.beat:Scheduler"}[name]
-    for part in console.parts()[1:]:
-        with suppress(psutil.NoSuchProcess):
-            if word in " ".join(part.cmdline()):
-                part.kill()
+    console.kill_parts(word)
 
 
 def test_each_event_arrives_once_whatever_is_killed(tmp_path):

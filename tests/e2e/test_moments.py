@@ -8,10 +8,8 @@ import time
 import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import datetime
 
-import psutil
 import pytest
 import redis
 
@@ -144,10 +142,7 @@ def test_twenty_stops_at_the_very_moment_of_the_end(console):
 
 
 def kill_worker(console):
-    for part in console.parts()[1:]:
-        with suppress(psutil.NoSuchProcess):
-            if "--queues=state,engine" in " ".join(part.cmdline()):
-                part.kill()
+    console.kill_parts("--queues=state,engine")
 
 
 def test_the_worker_is_killed_while_it_deploys(console, word):

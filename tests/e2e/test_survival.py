@@ -66,9 +66,7 @@ def test_workers_killed_one_by_one(own_console):
     keys = []
     for name in ("celery", "granian", "redis-server"):
         keys.append(console.submit(COUNTING.format(n=40)))
-        for part in console.parts()[1:]:
-            if name in " ".join(part.cmdline()):
-                part.kill()
+        console.kill_parts(name)
         wait_until(console.answers, "the console answers again")
     for key in keys:
         assert console.wait_end(key)["state"] == "succeeded"
@@ -93,9 +91,7 @@ def test_the_worker_of_the_console_killed_during_an_environment_check(own_consol
         env=[{"name": "PATH", "value": path, "private": False}],
     )
     wait_until(lambda: console.job(key)["deploy_step"] == "env_check", "the check runs")
-    for part in console.parts()[1:]:
-        if "celery" in " ".join(part.cmdline()):
-            part.kill()
+    console.kill_parts("celery")
     assert console.wait_end(key)["state"] == "succeeded"
     assert ran_once(console, key)
     assert [console.log(key, rank) for rank in (0, 1)] == ["ran\n", "ran\n"]

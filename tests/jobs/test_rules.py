@@ -166,7 +166,7 @@ def test_free_mount_paths(path):
         (spec(priority="high"), facts(may_use_high_priority=True)),
         (spec(stop_grace_seconds=0), facts()),
         (spec(keep_after_failure_minutes=1440), facts()),
-        (spec(alerts=(TOLD,) * 20), facts()),
+        (spec(alerts=tuple(AlertAsked(TIMED[:1], 1, n) for n in range(1, 21))), facts()),
         (alert(1, ("failed", "failed", "queued_too_long"), 60 * 24 * 90), facts()),
     ],
 )
