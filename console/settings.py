@@ -292,7 +292,7 @@ CONSOLE_URL = (env.str("CONSOLE_URL", "") or f"http://127.0.0.1:{env.int('PORT',
 if not CONSOLE_URL.startswith(("http://", "https://")):
     raise ImproperlyConfigured("CONSOLE_URL: an address that begins with http:// or https://")
 vars().update(env.email_url("EMAIL_URL") if env.str("EMAIL_URL", "") else {"EMAIL_HOST": ""})
-DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "trainyard@localhost")
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "") or "trainyard@localhost"
 
 LOGGING = {
     "version": 1,

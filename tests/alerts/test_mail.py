@@ -1,5 +1,8 @@
 """Mail, against a real mail server on loopback."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from email import message_from_bytes, policy
 from threading import Event
@@ -107,3 +110,11 @@ def test_no_server(channel, notice, told, settings):
     assert "email" not in kinds_offered()
     assert target_check("email", "ann@example.org") == Refused("no_mail_server")
     assert send(channel("email", "ann@example.org"), notice, told) == Refused("no_mail_server")
+
+
+def test_an_empty_sender_is_the_default_one() -> None:
+    """As compose files pass what nobody has set."""
+    env = os.environ | {"DEFAULT_FROM_EMAIL": "", "DJANGO_SETTINGS_MODULE": "console.settings"}
+    asked = "from django.conf import settings; print(settings.DEFAULT_FROM_EMAIL)"
+    done = subprocess.run([sys.executable, "-c", asked], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "trainyard@localhost"
