@@ -70,7 +70,8 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, _("The rule was deleted."))
         return redirect("rules")
     pools = dict(named(Subject.POOL)) if rule.subject == Subject.POOL else {}
-    return render(request, "alerts/rule_delete.html", _row(rule, pools))
+    usable = Channel.objects.for_user(user).filter(pk=rule.channel_id).exists()
+    return render(request, "alerts/rule_delete.html", _row(rule, pools) | {"usable": usable})
 
 
 def _saved(request: HttpRequest, form: RuleForm, rule: Rule | None) -> HttpResponse:
