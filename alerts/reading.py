@@ -26,13 +26,14 @@ def channels_read(user: Any) -> QuerySet[Channel]:
 def newest_deliveries(user: Any, channels: QuerySet[Channel]) -> dict[int, Delivery]:
     """By channel: the last of its deliveries that the user may know of, with its notice. Where the latest
     many are all none of the user's business, none is."""
-    found = dict(channels.order_by().values_list("pk", _newest(Delivery.objects.for_user(user))))
+    found = dict(channels.order_by().values_list("pk", newest(Delivery.objects.for_user(user))))
     deliveries = Delivery.objects.select_related("notice").in_bulk([pk for pk in found.values() if pk])
     return {channel: deliveries[pk] for channel, pk in found.items() if pk in deliveries}
 
 
-def _newest(known: QuerySet[Delivery]) -> Subquery:
-    """Its id. From the end of the channel's part of the index to a floor.
+def newest(known: QuerySet[Delivery], value: str = "pk") -> Subquery:
+    """Of a channel, a value of the last of these deliveries. From the end of the channel's part of the index
+    to a floor.
 
     A range of one channel and an order by it say the same as `=` and an order by id alone would, but for
     these the database may walk the ids of all channels, and of a quiet one that is the whole table.
@@ -40,7 +41,7 @@ def _newest(known: QuerySet[Delivery]) -> Subquery:
     end = Delivery.objects.filter(_only(OuterRef(OuterRef("pk")))).order_by("channel_id", "-pk").values("pk")
     floor = Coalesce(Subquery(end[MOST_WALKED - 1 : MOST_WALKED]), 0)
     here = known.filter(_only(OuterRef("pk")), pk__gte=floor).order_by("channel_id", "-pk")
-    return Subquery(here.values("pk")[:1])
+    return Subquery(here.values(value)[:1])
 
 
 def _only(channel: OuterRef) -> Q:

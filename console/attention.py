@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 
 from alerts.models import Channel, Delivery
+from alerts.reading import newest
 from alerts.repeating import NOT_ARRIVED, WITHIN
 from console.texts import (
     OUT_OF_SERVICE,
@@ -116,9 +117,8 @@ def attention_read(scope: Scope, *, mine: bool) -> list[Group]:
 
 def _channels(user: User, now: datetime) -> Group:
     """The person's own that are disabled, or whose last delivery of the past day did not arrive."""
-    ended = Delivery.objects.filter(channel=OuterRef("pk"), ended_at__gte=now - WITHIN)
-    last = Subquery(ended.order_by("-ended_at").values("state")[:1])
-    own: Any = Channel.objects.filter(owner=user).annotate(last=last)
+    ended = Delivery.objects.filter(ended_at__gte=now - WITHIN)
+    own: Any = Channel.objects.filter(owner=user).annotate(last=newest(ended, "state"))
     failing = own.filter(Q(disabled_at__isnull=False) | Q(last__in=NOT_ARRIVED)).order_by("name", "pk")
     rows = list(failing[: MOST + 1])
     notes = [Note(one.name, reverse("channel", args=[one.pk]), channel_text(one.disabled_at)) for one in rows]

@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from alerts.rules import JOB_EVENTS
@@ -196,13 +197,12 @@ def events(job_ids: Sequence[int], code: str, **data: Any) -> None:
 def events_date(times: Mapping[int, datetime]) -> None:
     """Dates the last event of each job, by its id: the console may have come to see much later what it tells
     of. Never before the event that it followed."""
+    from_the_end = Window(RowNumber(), partition_by=F("job"), order_by=F("pk").desc())
+    rows = JobEvent.objects.filter(job__in=list(times)).annotate(back=from_the_end).filter(back__lte=2)
     history: dict[int, list[tuple[int, datetime]]] = defaultdict(list)
-    rows = JobEvent.objects.filter(job__in=list(times)).order_by("pk").values_list("job", "pk", "at")
-    for job, pk, at in rows:
+    for job, pk, at in rows.order_by("pk").values_list("job", "pk", "at"):
         history[job].append((pk, at))
-    dated = {
-        told[-1][0]: max([times[job], *(at for _pk, at in told[-2:-1])]) for job, told in history.items()
-    }
+    dated = {told[-1][0]: max([times[job], *(at for _pk, at in told[:-1])]) for job, told in history.items()}
     bulk_update(JobEvent, {"id": list(dated), "at": list(dated.values())})
 
 

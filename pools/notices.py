@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import Q
@@ -42,19 +44,20 @@ def endings_tell(*, today: date | None = None) -> int:
     for node in ending.exclude(state=NodeState.RETIRED).select_related("flavor__pool").order_by("name"):
         if node.prepaid_until is not None:
             by_end[node.flavor.pool, node.prepaid_until].append(node)
-    told = _told_endings({pool.pk for pool, _end in by_end})
+    told = _told_endings((pool.pk, end.isoformat()) for pool, end in by_end)
     return sum(
         _ending_tell(pool, end, nodes, told[pool.pk, end.isoformat()])
         for (pool, end), nodes in by_end.items()
     )
 
 
-def _told_endings(pools: set[int]) -> dict[tuple[int, str], set[int]]:
+def _told_endings(endings: Iterable[tuple[int, str]]) -> dict[tuple[int, str], set[int]]:
     """By pool and date, the nodes of which it was told that their periods end then."""
     told: dict[tuple[int, str], set[int]] = defaultdict(set)
-    which = Q(subject=Subject.POOL, subject_id__in=pools, key__contains=":prepaid_ending:")
-    for pool, data in Notice.objects.filter(which).values_list("subject_id", "data"):
-        told[pool, data["until"]].update(data["ids"])
+    keys = [Q(key__startswith=f"{_key(pool, 'prepaid_ending', end)}:") for pool, end in endings]
+    if keys:
+        for pool, data in Notice.objects.filter(reduce(or_, keys)).values_list("subject_id", "data"):
+            told[pool, data["until"]].update(data["ids"])
     return told
 
 
@@ -71,12 +74,16 @@ def _names(names: Sequence[str]) -> dict[str, Any]:
     return {"nodes": list(names[:SHOWN_NAMES]), "count": len(names)}
 
 
+def _key(pool: int, code: str, once: str) -> str:
+    return f"pool:{pool}:{code}:{once}"
+
+
 def post_of_pool(
     *, pool: Pool, code: str, once: str, data: dict[str, Any], channels: Sequence[int] = ()
 ) -> int:
     """Tells administrators, and whoever's rules ask for it, of a pool; `once` says of which time it is."""
     notice = NewNotice(
-        key=f"pool:{pool.pk}:{code}:{once}",
+        key=_key(pool.pk, code, once),
         codes=(code,),
         subject=Subject.POOL,
         subject_id=pool.pk,

@@ -282,6 +282,8 @@ def _record_failure(sight: Sight, verdict: Verdict) -> None:
     if failure is None or attempt.first_failure is not None:
         return
     with transaction.atomic():
+        # Locked, so that its last event is the one that is dated.
+        Job.objects.select_for_update(no_key=True).values_list("pk").get(pk=attempt.job_id)
         untold = Attempt.objects.filter(pk=attempt.pk, first_failure__isnull=True)
         if untold.update(first_failure=failure):
             event(attempt.job_id, "worker_failed", **failure, workers=len(sight.workers))
