@@ -10,7 +10,7 @@ from jobs.estimate import SHOWN_RANKS, Estimate, Promise, read_ahead
 from jobs.findings import Reason
 from jobs.lifecycle import move
 from jobs.models import Job
-from jobs.reading import request_read
+from jobs.reading import channels_read, request_read
 from jobs.rerun import NOTHING, Changes, Repeater, Rerun, in_words_of_rerun, rerun_of, unknown_private
 from jobs.services import Origin, RequestRefused, job_create, job_estimate, may_stop
 from jobs.spec import JobSpec
@@ -36,7 +36,7 @@ def rerun_request(*, user: User, job: Job, changes: Changes = NOTHING) -> Rerun:
         raise RequestRefused(unknown)
     asked = job.spec_to_repeat
     _spec, facts = request_read(user, asked)
-    repeater = Repeater(facts.may_use_high_priority, facts.channels)
+    repeater = Repeater(facts.may_use_high_priority, channels_read(user.pk, job.team_id))
     return rerun_of(asked, job.key, changes, facts.pool, repeater)
 
 

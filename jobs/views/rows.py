@@ -56,7 +56,7 @@ class Row:
         """Changes with whatever the row shows, but for the time that the page counts on by itself."""
         job = self.job
         times = (job.waiting_since, job.started_at, job.ended_at)
-        stands = (self.look, self.hang, self.mark, self.note, job.attempt, job.exit_code)
+        stands = (self.look, self.label, self.hang, self.mark, self.note, job.attempt, job.exit_code)
         return digest(repr((*stands, self.may_stop, self.strays, *times)))
 
 
