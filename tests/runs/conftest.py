@@ -4,7 +4,7 @@ import pytest
 
 from runs import dropping, kept, watching
 from tests.factories import make_team, make_user
-from tests.runs.kept_runs import WRITES, Runs
+from tests.runs.kept_runs import WRITES, KeptRuns
 from tests.runs.stand_in import StandIn
 
 
@@ -24,7 +24,7 @@ def user():
 def runs(tmp_path, monkeypatch, settings):
     """On any machine, whatever room its disk has."""
     settings.KEPT_FREE_PERCENT = 0
-    made = Runs(tmp_path / "runs")
+    made = KeptRuns(tmp_path / "runs")
     for module in (watching, kept, dropping):
         monkeypatch.setattr(module, "engine_of", made.engine)
     yield made
@@ -34,6 +34,6 @@ def runs(tmp_path, monkeypatch, settings):
 @pytest.fixture
 def failed(runs):
     """A job that has just failed, with files."""
-    job = runs.ended(WRITES + "exit 3")
+    job = runs.ended_of(WRITES + "exit 3")
     assert (job.state, job.exit_code) == ("failed", 3)
     return job

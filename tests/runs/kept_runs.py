@@ -3,13 +3,9 @@
 import time
 
 from engines.base import AttemptKey, NotKept
-from engines.local.engine import LocalEngine
-from jobs.models import Job
-from jobs.scheduling import queue_tick
-from runs import dropping, watching
-from tests.factories import make_image, make_job, make_pool, make_team, make_user
+from runs import dropping
+from tests.runs.real_runs import PATIENCE_S, Runs
 
-PATIENCE_S = 30.0
 WRITES = r"""
 echo "the answer" > a.txt
 echo other > $TMPDIR/b
@@ -21,32 +17,11 @@ mkdir deep; echo inner > deep/c.txt
 """
 
 
-class Runs:
-    """Jobs of one Worker in a pool of their own, on a real engine in `folder`."""
+class KeptRuns(Runs):
+    """Jobs whose files are kept for half an hour, if they say nothing else."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.team = make_team()
-        self.user = make_user(self.team)
-        self.pool = make_pool(self.team)
-        make_image(self.pool.zone, reference="host")
-
-    def engine(self, _kind=""):
-        return LocalEngine(self.folder, "none")
-
-    def until(self, job, condition):
-        patience = time.monotonic() + PATIENCE_S
-        while not condition(job):
-            assert time.monotonic() < patience, (job.state, job.reason)
-            time.sleep(0.02)
-            queue_tick()
-            watching.attend()
-            job.refresh_from_db()
-        return job
-
-    def ended(self, command, **fields):
-        job = make_job(self.user, self.pool, command=command, **({"keep_after_failure_minutes": 30} | fields))
-        return self.until(job, lambda job: job.finished)
+    def ended_of(self, command, **fields):
+        return self.ended(self.make(command, **({"keep_after_failure_minutes": 30} | fields)))
 
     def attempt(self, job):
         return job.attempts.get(number=job.attempt)
@@ -65,11 +40,6 @@ class Runs:
         while dropping.due().exists():
             assert time.monotonic() < patience
             dropping.drop_due()
-
-    def close(self):
-        for job in Job.objects.all():
-            for number in range(1, job.attempt + 1):
-                self.engine().stop(AttemptKey(job.key, number), 0)
 
 
 def listing(job, rank=0, query=""):

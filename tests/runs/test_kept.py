@@ -40,12 +40,12 @@ class TestKeeping:
 
     @pytest.mark.parametrize("command", ["exit 0", "kill -9 $$", "exit 1"])
     def test_without_it_nothing_is_kept(self, runs, command):
-        job = runs.ended(WRITES + command, keep_after_failure_minutes=0)
+        job = runs.ended_of(WRITES + command, keep_after_failure_minutes=0)
         assert (runs.attempt(job).files_held, runs.attempt(job).kept_until) == (False, None)
         assert not runs.held(job)
 
     def test_not_after_a_success(self, runs):
-        job = runs.ended(WRITES + "exit 0")
+        job = runs.ended_of(WRITES + "exit 0")
         assert (job.state, runs.attempt(job).kept_until) == ("succeeded", None)
         runs.drop()
         assert not runs.held(job)
@@ -63,7 +63,7 @@ class TestKeeping:
 
     def test_of_a_restarted_job_only_the_last_run(self, runs, settings):
         settings.RESTART_PAUSE_SECONDS = 0.05
-        job = runs.ended('echo "$TRAINYARD_ATTEMPT" > a; exit 1', auto_restart=True, max_restarts=1)
+        job = runs.ended_of('echo "$TRAINYARD_ATTEMPT" > a; exit 1', auto_restart=True, max_restarts=1)
         assert (job.state, job.attempt) == ("failed", 2)
         runs.drop()
         assert not runs.held(job, 1)
@@ -83,7 +83,7 @@ class TestKeeping:
         gate = runs.folder.parent / "gate"
         waits = f"until [ -e {gate} ]; do sleep 0.05; done; exit 7"
         command = f'echo "$RANK" > a; [ "$RANK" = 0 ] || {{ {waits}; }}; touch {gate}; sleep 300'
-        job = runs.ended(command, framework="pytorch_ddp", worker_count=2)
+        job = runs.ended_of(command, framework="pytorch_ddp", worker_count=2)
         assert (job.state, job.exit_code) == ("failed", 7)
         read = [
             runs.engine().kept_bytes(AttemptKey(job.key, 1), n, b"workspace/a", 0, 9).data for n in (0, 1)
@@ -122,7 +122,7 @@ class TestDropping:
 
     def test_killed_at_any_moment_the_next_one_ends_it(self, runs):
         """A process that drops is killed again and again; at last nothing is left, and the log is."""
-        job = runs.ended(
+        job = runs.ended_of(
             "mkdir many; cd many; for i in $(seq 40); do mkdir $i; touch $i/{1..200}; done; false"
         )
         program = (
@@ -142,7 +142,7 @@ class TestDropping:
         assert (runs.folder / job.key / "1" / "0" / "log").exists()
 
     def test_trouble_with_one_does_not_keep_the_others(self, runs, monkeypatch):
-        first, second = (runs.ended("exit 1") for _ in range(2))
+        first, second = (runs.ended_of("exit 1") for _ in range(2))
         Attempt.objects.update(kept_until=timezone.now())
         engine = runs.engine()
         real = engine.drop
@@ -158,7 +158,7 @@ class TestDropping:
         assert (runs.attempt(first).files_held, runs.attempt(second).files_held) == (True, False)
 
     def test_trouble_is_told_once_a_minute(self, runs, monkeypatch, caplog):
-        runs.ended("exit 1")
+        runs.ended_of("exit 1")
         Attempt.objects.update(kept_until=timezone.now())
         monkeypatch.setattr(dropping, "_warned", {})
         with mock.patch.object(LocalEngine, "drop", side_effect=EngineError("it is busy")):
@@ -187,7 +187,7 @@ class TestRoom:
     @pytest.fixture
     def three(self, runs):
         """Failed jobs, from the one whose files would go first."""
-        jobs = [runs.ended(WRITES + "exit 1", keep_after_failure_minutes=n) for n in (20, 30, 10)]
+        jobs = [runs.ended_of(WRITES + "exit 1", keep_after_failure_minutes=n) for n in (20, 30, 10)]
         return [jobs[2], jobs[0], jobs[1]]
 
     def test_one_after_another_until_there_is_enough(self, runs, three, settings):

@@ -72,7 +72,7 @@ class TestRest:
         assert client.get(listing(failed, query="?limit=1001")).status_code == 400
         assert client.get(listing(failed, query="?pth=x")).status_code == 400
         assert client.get(listing(failed, query="download/?path=workspace")).status_code == 404
-        other = runs.ended("exit 1", keep_after_failure_minutes=0)
+        other = runs.ended_of("exit 1", keep_after_failure_minutes=0)
         answer = client.get(listing(other))
         assert (answer.status_code, answer.json()["errors"][0]["code"]) == (404, "files_not_kept")
         Attempt.objects.filter(job=failed).update(kept_until=timezone.now())
@@ -145,13 +145,13 @@ class TestAddress:
         assert fetch(address, if_none_match=part["ETag"]).status_code == 304
 
     def test_a_large_one_comes_in_chunks(self, runs):
-        job = runs.ended("head -c 600000 /dev/zero | tr '\\0' x > big; exit 1")
+        job = runs.ended_of("head -c 600000 /dev/zero | tr '\\0' x > big; exit 1")
         answer = fetch(file_address(user=runs.user, job=job, rank=0, path=b"workspace/big"))
         sizes = [len(chunk) for chunk in answer]
         assert (sum(sizes), max(sizes)) == (600_000, CHUNK_BYTES)
 
     def test_odd_names_are_saved_under_readable_ones(self, runs):
-        job = runs.ended(r"""echo a > $'two\nlines\e"\xff'; exit 1""")
+        job = runs.ended_of(r"""echo a > $'two\nlines\e"\xff'; exit 1""")
         address = file_address(user=runs.user, job=job, rank=0, path=b'workspace/two\nlines\x1b"\xff')
         answer = fetch(address)
         assert (answer.status_code, body(answer)) == (200, b"a\n")

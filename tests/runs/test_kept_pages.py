@@ -47,7 +47,7 @@ class TestPages:
             assert page.get(view + path).status_code == 404
 
     def test_a_long_file_shows_its_beginning(self, page, runs):
-        job = runs.ended("seq 100000 > long; : > empty; exit 1")
+        job = runs.ended_of("seq 100000 > long; : > empty; exit 1")
         view = f"/jobs/{job.key}/workers/0/files/view/?path=workspace/"
         shown = page.get(f"{view}long").content.decode()
         assert "\n12\n" in shown
@@ -56,7 +56,7 @@ class TestPages:
         assert "The file is empty" in page.get(f"{view}empty").content.decode()
 
     def test_a_large_folder_has_pages(self, page, runs):
-        job = runs.ended("touch $(seq -w 10000); exit 1")
+        job = runs.ended_of("touch $(seq -w 10000); exit 1")
         files = f"/jobs/{job.key}/workers/0/files/?path=workspace"
         first, last = (page.get(f"{files}&page={n}").content.decode() for n in (1, 999))
         assert "Page 1 of 50" in first
@@ -68,7 +68,7 @@ class TestPages:
 
     def test_a_name_that_is_longer_than_an_address(self, page, runs):
         deep = "d" * 200
-        job = runs.ended(f"for i in 1 2 3 4 5; do mkdir {deep}; cd {deep}; done; exit 1")
+        job = runs.ended_of(f"for i in 1 2 3 4 5; do mkdir {deep}; cd {deep}; done; exit 1")
         path = "/".join(["workspace", *[deep] * 4])
         text = page.get(f"/jobs/{job.key}/workers/0/files/?path={path}").content.decode()
         assert "The path is too long to be opened here." in text
@@ -92,5 +92,5 @@ class TestPages:
         Attempt.objects.update(kept_until=timezone.now())
         gone = page.get(f"/jobs/{failed.key}/workers/0/files/")
         assert (gone.status_code, "no longer kept" in gone.content.decode()) == (410, True)
-        other = runs.ended("exit 1", keep_after_failure_minutes=0)
+        other = runs.ended_of("exit 1", keep_after_failure_minutes=0)
         assert page.get(f"/jobs/{other.key}/workers/0/files/").status_code == 404

@@ -162,13 +162,6 @@ def test_a_failure_with_its_facts_and_lines(job):
 def test_the_lines_are_of_the_worker_that_it_is_about(job, code, data, rank):
     write_log(job, 0, b"of Worker 0")
     write_log(job, 1, b"of Worker 1")
-    code = (
-        "running_too_long"
-        if "minutes" in data
-        else "env_check_failed"
-        if "rank" in str(data)[:18]
-        else "failed"
-    )
     notice = Notice(
         codes=[code], subject="job", subject_id=job.pk, at=AT, data=job_data(job) | {"attempt": 1} | data
     )
