@@ -63,9 +63,7 @@ def loss_read(rules: Iterable[Rule], user: User) -> Loss:
     )
 
 
-def loss_tell(
-    *, channel: Channel, rules: Iterable[Rule], actor: User | None, gone: bool, at: datetime
-) -> None:
+def loss_tell(*, channel: Channel, rules: Iterable[Rule], actor: User, gone: bool, at: datetime) -> None:
     """Those whose rules end hear of it behind the bell, but not who does it; in the caller's transaction."""
     listed = list(rules)
     lost = _of_jobs(listed) + _of_persons(listed)
@@ -83,7 +81,7 @@ def loss_tell(
                 readers=(user,),
             )
             for user, n in sorted(lost.items())
-            if user in people and (actor is None or user != actor.pk)
+            if user in people and user != actor.pk
         ]
     )
 

@@ -116,19 +116,11 @@ def _channels_of(new: Sequence[NewNotice]) -> dict[str, list[int]]:
             if rule_may_tell(rule, teams.get((subject, rule.subject_id))):
                 watch = Watch(rule.channel_id, tuple(rule.events), rule.minutes)
                 watches[subject, rule.subject_id].append(watch)
-    return {
-        one.key: list(
-            dict.fromkeys(
-                [
-                    *one.channels,
-                    *channels_told(
-                        [*watches[one.subject, one.subject_id], *watches[one.subject, None]], one.codes
-                    ),
-                ]
-            )
-        )
-        for one in new
-    }
+    channels = {}
+    for one in new:
+        asked = [*watches[one.subject, one.subject_id], *watches[one.subject, None]]
+        channels[one.key] = list(dict.fromkeys([*one.channels, *channels_told(asked, one.codes)]))
+    return channels
 
 
 def _delivery(one: NewNotice, notice: int, channel: Channel) -> Delivery:

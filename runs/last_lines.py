@@ -45,7 +45,7 @@ def tail_read(job: Job, attempt: int, rank: int, lines: int) -> str:
     except EngineError:
         return ""
     text = readable(chunk.data)
-    whole = text.partition("\n")[2] if chunk.offset > 0 else text
+    whole = text.partition("\n")[2] or text if chunk.offset > 0 else text  # of a very long line its end
     return "\n".join(whole.rstrip("\n").split("\n")[-lines:])
 
 

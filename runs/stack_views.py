@@ -52,8 +52,8 @@ def job_stacks(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _chosen(captures: list[StackCapture], asked: str | None, run: str | None) -> StackCapture | None:
-    """The one that the address names; else of those of the run, or of all, the newest automatic one or, where
-    only people have asked, the newest."""
+    """The one that the address names; else of the run that it names the newest automatic one or, where only
+    people have asked, the newest; else the newest of all."""
     if not asked and not run:
         return captures[0] if captures else None
     if not asked:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from engines.base import EngineError, LogChunk, Protection
 from jobs.models import Job, Worker
+from runs.last_lines import TAIL_BYTES
 from runs.logs import log_read
 from runs.registry import engine_of
 from runs.symptoms import symptoms
@@ -22,7 +23,6 @@ from runs.terminal import readable
 from runs.texts import symptom_text
 from teams.pages import NOT_CHANGED, part_or_page, plain_id, signed_in, wants_part
 
-TAIL_BYTES = 64 * 2**10
 LONG_LINE_BYTES = 16 * 2**10  # a line that goes on for longer is shown in pieces
 FAR_BEHIND_BYTES = 2**20
 SHOWN_WORKERS = 64

@@ -7,19 +7,19 @@ a service took nothing is not told.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote_plus
 
 from apprise import Apprise, AppriseAsset, NotifyFormat
 from django.conf import settings
 
-from alerts.message import Told
 from alerts.senders.addresses import Wrong, addresses_of
 from alerts.senders.client import Deadline
 from alerts.senders.outcomes import Later, Outcome, Refused, Sent
-from alerts.senders.parcel import Parcel, fitted, log_text
+from alerts.senders.parcel import Parcel, fitted
 from alerts.senders.patience import within
-from alerts.senders.robots import link_line, paragraphs
+from alerts.senders.robots import plain_text
 
 MOST_CHARACTERS = 30_000  # where Apprise knows no bound of the service
 
@@ -56,10 +56,11 @@ def send(parcel: Parcel) -> Outcome:
     if wrong is not None:
         return wrong
     service = _service(parcel.target)
-    told = fitted(parcel.told, lambda t: len(_text(parcel, t)), service.body_maxlen or MOST_CHARACTERS)
-    text = _text(parcel, told)
+    body = replace(parcel.told, title="")  # which goes apart
+    told = fitted(body, lambda t: len(plain_text(parcel, t)), service.body_maxlen or MOST_CHARACTERS)
+    text = plain_text(parcel, told)
     try:
-        return within(deadline.left(), lambda: _notified(service, told.title, text))
+        return within(deadline.left(), lambda: _notified(service, parcel.told.title, text))
     except TimeoutError:
         return Later("timeout", {"seconds": deadline.seconds})
 
@@ -72,11 +73,6 @@ def _notified(service: Any, title: str, text: str) -> Outcome:
     except Exception:  # whatever a plugin does, the delivery has an end
         return Later("apprise_failed")
     return Sent() if taken else Later("apprise_failed")
-
-
-def _text(parcel: Parcel, told: Told) -> str:
-    parts = [*paragraphs(told), link_line(parcel), log_text(told)]
-    return "\n\n".join(part for part in parts if part)
 
 
 def _service(target: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from alerts.message import Told
 from alerts.senders.client import Answer, by_status
 from alerts.senders.outcomes import Later, Outcome, Refused, Sent
-from alerts.senders.parcel import Parcel, facts_text, log_text
+from alerts.senders.parcel import Parcel, blocks, facts_text
 
 MOST_SAID = 200  # characters of a receiver's own words that are kept
 
@@ -69,8 +69,7 @@ def paragraphs(told: Told) -> list[str]:
 
 def plain_text(parcel: Parcel, told: Told) -> str:
     """For services that take one text. A robot that wants a keyword in each message finds “Trainyard”."""
-    parts = [told.title, *paragraphs(told), link_line(parcel), log_text(told)]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(blocks(told, link_line(parcel)))
 
 
 def link_line(parcel: Parcel) -> str:

@@ -29,6 +29,11 @@ from jobs.timeline import Step
 from teams.serializers import NamedSerializer
 
 
+def _present_attempt(job: Job) -> Attempt | None:
+    """Among those that were read with the job."""
+    return next((one for one in job.attempts.all() if one.number == job.attempt), None)
+
+
 def _shown(serializer: Any) -> dict[str, Any]:
     return dict(serializer.data)
 
@@ -223,19 +228,18 @@ class JobRowSerializer(serializers.Serializer[Job]):
 
     @extend_schema_field(FailureSerializer(allow_null=True))
     def get_first_failure(self, job: Job) -> dict[str, Any] | None:
-        current = (a.first_failure for a in job.attempts.all() if a.number == job.attempt)
-        return next(current, None)
+        attempt = _present_attempt(job)
+        return attempt.first_failure if attempt else None
 
     @extend_schema_field(HangSerializer(allow_null=True))
     def get_hang(self, job: Job) -> dict[str, Any] | None:
-        current = next((a for a in job.attempts.all() if a.number == job.attempt), None)
-        hang = present_of(job, current).hang
+        hang = present_of(job, _present_attempt(job)).hang
         return _shown(HangSerializer(hang)) if hang else None
 
     @extend_schema_field(serializers.DateTimeField(allow_null=True))
     def get_kept_until(self, job: Job) -> str | None:
-        current = (a.kept_until for a in job.attempts.all() if a.number == job.attempt)
-        until = next(current, None)
+        attempt = _present_attempt(job)
+        until = attempt.kept_until if attempt else None
         return None if until is None else serializers.DateTimeField().to_representation(until)
 
 

@@ -29,10 +29,9 @@ from jobs.texts.states import (
     duration_forms,
     duration_text,
     event_text,
-    platform_restarts_used_up_text,
-    restarts_used_up_text,
     state_label,
     step_label,
+    used_up_text,
 )
 from jobs.texts.tolerance import RULE_NOT_YET, disk_rule, hang_rule, hang_rule_of, restart_rule
 from jobs.texts.variables import INJECTED, injected_text
@@ -75,16 +74,15 @@ __all__ = [
     "job_told",
     "moved_text",
     "not_replaced_text",
-    "platform_restarts_used_up_text",
     "private_text",
     "promise_broken_text",
     "reason_text",
     "restart_rule",
-    "restarts_used_up_text",
     "script_finding_text",
     "shape_text",
     "split_text",
     "state_label",
     "step_label",
+    "used_up_text",
     "would_wait_text",
 ]

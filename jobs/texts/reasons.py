@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
+from alerts.moments import moment_text
 from jobs.estimate import Estimate
 from jobs.states import DeployStep
 from jobs.texts.env_check import failure_data
@@ -115,8 +115,7 @@ def reason_text(code: str, data: Mapping[str, Any]) -> str:
 
 def _reason_sentence(code: str, data: Mapping[str, Any]) -> str:
     if code == "backing_off":
-        until = timezone.localtime(datetime.fromisoformat(data["until"]))
-        data = {"until": f"{until:%Y-%m-%d %H:%M:%S %Z}"}
+        data = {"until": moment_text(datetime.fromisoformat(data["until"]))}
     if code == "hung" and "idle" in data:
         code = "hung_idle"
     if code in ("avoided", "drained", "node_lost"):

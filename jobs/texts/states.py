@@ -107,22 +107,23 @@ def event_text(code: str, data: Mapping[str, Any]) -> str:
     text = filled(EVENTS, *event_sentence(code, data))
     if reason and code != "node_fault":
         text = _with_reason(text, reason_text(reason["code"], reason["data"]))
-    return " ".join([text, *_used_up(data)])
+    return " ".join(filter(None, [text, used_up_text(data)]))
 
 
 def end_text(data: Mapping[str, Any]) -> str:
     """Why a job ended, without what it became; empty where there is no reason."""
     reason = data.get("reason")
     why = [reason_text(reason["code"], reason["data"])] if reason else []
-    return " ".join([*why, *_used_up(data)])
+    return " ".join(filter(None, [*why, used_up_text(data)]))
 
 
-def _used_up(data: Mapping[str, Any]) -> list[str]:
+def used_up_text(data: Mapping[str, Any]) -> str:
+    """That it may not be restarted any more; empty if that was not the matter."""
     used_up = {
-        restarts_used_up_text: data.get("restarts_used_up"),
-        platform_restarts_used_up_text: data.get("platform_restarts_used_up"),
+        _restarts_text: data.get("restarts_used_up"),
+        _platform_restarts_text: data.get("platform_restarts_used_up"),
     }
-    return [sentence(times) for sentence, times in used_up.items() if times]
+    return " ".join(sentence(times) for sentence, times in used_up.items() if times)
 
 
 def event_sentence(code: str, data: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -142,11 +143,11 @@ def event_sentence(code: str, data: Mapping[str, Any]) -> tuple[str, Mapping[str
     return code, data
 
 
-def restarts_used_up_text(restarts: int) -> str:
+def _restarts_text(restarts: int) -> str:
     return _("All restarts were used up: %(n)s of %(n)s.") % {"n": restarts}
 
 
-def platform_restarts_used_up_text(faults: int) -> str:
+def _platform_restarts_text(faults: int) -> str:
     return _("It was restarted after lost or drained nodes %(n)s times, which is the most.") % {"n": faults}
 
 

@@ -55,9 +55,9 @@ def job_alerts(request: HttpRequest, key: str) -> HttpResponse:
         mine = [alert for alert in job.alerts if alert.channel in channels]
         return _page(request, job, channels, AlertRows(MultiValueDict(alert_values(mine))))
     rows = AlertRows(request.POST)
-    asked = rows.asked or ()
     if "add_row" in request.POST:
-        return _page(request, job, channels, AlertRows(request.POST))
+        return _page(request, job, channels, rows)
+    asked = rows.asked or ()
     if rows.unclear:
         return _page(request, job, channels, rows, status=422)
     try:

@@ -31,13 +31,13 @@ from jobs.texts import (
     duration_text,
     event_text,
     hang_rule_of,
-    platform_restarts_used_up_text,
     reason_text,
-    restarts_used_up_text,
     state_label,
     step_label,
+    used_up_text,
 )
 from jobs.texts.filling import span_text
+from jobs.texts.states import HOUR, MINUTE
 from jobs.timeline import Interval, Life, Phase, Run, timeline
 from jobs.trials import MOST_MINUTES
 from jobs.views.parts import Lasting
@@ -48,7 +48,6 @@ SHOWN_WORKERS = 64
 SHOWN_EVENTS = 200
 UNFOLDED_WORKERS = 8
 WAITS_FOR_GPUS = frozenset({"capacity", "behind_head", "quota"})
-MINUTE, HOUR = 60, 3600
 
 
 def jobs_shown(user: User) -> JobQuerySet:
@@ -281,8 +280,4 @@ def _failure(job: Job, attempts: Sequence[Attempt], reason: str) -> Failure:
 
 def _used_up(job: Job) -> str:
     """As the event of the failure has it."""
-    told = job.events.filter(code="failed").values_list("data", flat=True).last() or {}
-    if restarts := told.get("restarts_used_up"):
-        return restarts_used_up_text(restarts)
-    faults = told.get("platform_restarts_used_up")
-    return platform_restarts_used_up_text(faults) if faults else ""
+    return used_up_text(job.events.filter(code="failed").values_list("data", flat=True).last() or {})
